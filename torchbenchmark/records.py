@@ -1,0 +1,340 @@
+"""The record schema (version 1) and its JSONL file: a header line for the run, then one line per planned test.
+
+docs/records.md describes every field. No torch here.
+"""
+
+import gzip
+import io
+import json
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.yaml_files import first_problem
+
+SCHEMA = 1
+
+
+class Status(StrEnum):
+    """How a planned test ended; every one ends in exactly one of these."""
+
+    OK = "ok"
+    SKIPPED = "skipped"
+    UNSUPPORTED = "unsupported"
+    OOM = "oom"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    ERROR = "error"
+    ACCURACY_FAIL = "accuracy_fail"
+
+    @property
+    def failed(self) -> bool:
+        """True where a healthy build would have given numbers: these are retried by --resume."""
+        return self not in (Status.OK, Status.SKIPPED, Status.UNSUPPORTED)
+
+    @property
+    def expected(self) -> bool:
+        """True if the test was not meant to run here: it counts neither as delivered nor as missing."""
+        return self in (Status.SKIPPED, Status.UNSUPPORTED)
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Channel(_Schema):
+    """The samples of one channel in one process, with their median, mean and 20th percentile."""
+
+    unit: str
+    samples: Annotated[tuple[float, ...], Field(min_length=1)]
+    median: float
+    mean: float
+    p20: float
+
+    @model_validator(mode="after")
+    def _finite(self) -> "Channel":
+        if not all(math.isfinite(value) for value in (*self.samples, self.median, self.mean, self.p20)):
+            raise ValueError("a channel holds a value that is not finite")
+        return self
+
+
+class Process(_Schema):
+    """What one child process of a zygote measured."""
+
+    round: int
+    index: int  # of the processes of this test in this round, from 0
+    zygote: str
+    start_method: Literal["fork", "spawn"]
+    status: Status
+    reason: str = ""
+    detail: str = ""  # end of the traceback or log of a failure
+    started: datetime
+    seconds: float  # from the request to the end of the process
+    threads: int | None = None  # set in the child
+    inner_loops: int | None = None  # iterations in one timed unit
+    warmup_iterations: int | None = None
+    steady: bool | None = None  # warm-up reached its criterion before its cap
+    channels: dict[str, Channel] = {}
+    notes: tuple[str, ...] = ()
+
+
+class Attempt(_Schema):
+    """An earlier end of this test in the same run, before --resume measured it again."""
+
+    status: Status
+    reason: str
+    ended: datetime
+
+
+class Workload(_Schema):
+    version: str
+    hash: str
+
+
+class Record(_Schema):
+    """What one test gave in one run."""
+
+    kind: Literal["record"] = "record"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    run: str
+    test: str
+    workload: Workload
+    batch_size: int | None = None  # as measured; None if the model never got that far
+    status: Status
+    reason: str = ""
+    ended: datetime
+    processes: tuple[Process, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+
+    def samples(self, channel: str) -> list[float]:
+        """All samples of all processes that ended ok, in order of measuring."""
+        return [
+            sample
+            for process in self.processes
+            if process.status is Status.OK and channel in process.channels
+            for sample in process.channels[channel].samples
+        ]
+
+    def process_channels(self, channel: str) -> list[Channel]:
+        """The channel of each process that ended ok."""
+        return [
+            process.channels[channel]
+            for process in self.processes
+            if process.status is Status.OK and channel in process.channels
+        ]
+
+
+class PlannedTest(_Schema):
+    test: str
+    workload: Workload
+
+
+class Build(_Schema):
+    """An interpreter with the subject in it and all that its wheels bring. Never mixed with the environment."""
+
+    id: str
+    subject: str
+    version: str
+    commit: str | None = None
+    python: str
+    interpreter: str
+    wheels: dict[str, str] = {}  # distribution -> version: the subject and what it brings
+    libraries: dict[str, str] = {}  # CUDA runtime, cuDNN, MKL ... as the subject reports them
+    startup_code: dict[str, str] = {}  # .pth files that run code at start -> hash
+
+
+class Environment(_Schema):
+    """What the machine and the harness bring."""
+
+    fingerprint: str
+    facts: dict[str, str]  # what the fingerprint is the hash of
+    observed: dict[str, str] = {}  # told, but changing by nature: load, host name, frequencies
+
+
+class Measuring(_Schema):
+    """How was measured; a change here would change the numbers."""
+
+    budget_s: float
+    warmup_cap_s: float
+    min_unit_s: float
+    min_samples: int
+    threads: int
+    timeout_s: float
+    memory_limit_bytes: int | None = None
+
+
+class RunHeader(_Schema):
+    """First line of a run's file."""
+
+    kind: Literal["run"] = "run"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    run: str
+    suite: str
+    machine_class: str = Field(alias="class")
+    device: str
+    started: datetime
+    seed: int
+    rounds: int
+    processes: int
+    plan: Annotated[tuple[PlannedTest, ...], Field(min_length=1)]
+    measuring: Measuring
+    build: Build
+    environment: Environment
+    harness: str  # commit or version of the one copy of the harness that measured
+    model_folders: tuple[str, ...] = ()  # folders of models beside the built-in ones
+
+    @model_validator(mode="after")
+    def _each_test_once(self) -> "RunHeader":
+        tests = [planned.test for planned in self.plan]
+        if len(set(tests)) != len(tests):
+            raise ValueError("a test stands twice in the plan")
+        return self
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as read from its file: the header and the records delivered so far, at most one per planned test."""
+
+    header: RunHeader
+    records: tuple[Record, ...]
+
+    @property
+    def missing(self) -> list[str]:
+        """Planned tests without a record: empty for a run that came to its end."""
+        have = {record.test for record in self.records}
+        return [planned.test for planned in self.header.plan if planned.test not in have]
+
+    @property
+    def coverage(self) -> float:
+        """Share of the tests that were meant to run here and ended `ok`; 0 if none was meant to run."""
+        expected = {record.test for record in self.records if record.status.expected}
+        meant = len(self.header.plan) - len(expected)
+        return sum(record.status is Status.OK for record in self.records) / meant if meant else 0.0
+
+    def counts(self) -> dict[Status, int]:
+        counts = dict.fromkeys(Status, 0)
+        for record in self.records:
+            counts[record.status] += 1
+        return counts
+
+
+def to_line(item: BaseModel) -> str:
+    """One JSON line, without a newline. NaN cannot be written: the schema refuses it before."""
+    return json.dumps(item.model_dump(mode="json", by_alias=True), allow_nan=False, separators=(",", ":"))
+
+
+def append_line(path: Path, item: BaseModel) -> None:
+    """Append one line and force it to disk, so that a kill loses nothing that was told as done."""
+    with path.open("ab") as file:
+        file.write(to_line(item).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace_lines(path: Path, items: Iterable[BaseModel]) -> None:
+    """Replace the whole file in one step: a reader sees the old lines or the new, never a part."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with scratch.open("wb") as file:
+        for item in items:
+            file.write(to_line(item).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+def encode_run(run: Run) -> bytes:
+    """The run as the bytes of its JSONL file, gzipped reproducibly (no time stamp)."""
+    lines = "".join(f"{to_line(item)}\n" for item in (run.header, *run.records))
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as file:
+        file.write(lines.encode())
+    return buffer.getvalue()
+
+
+def read_run(path: Path) -> Run:
+    """The run in a .jsonl or .jsonl.gz file. A line torn by a kill (the last, without its newline) is left out.
+
+    Raises BenchmarkError with file and line for anything else that is not a run of schema 1.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
+    return decode_run(content, str(path))
+
+
+def decode_run(content: bytes, source: str) -> Run:
+    """The run in the bytes of its file; `source` names them in errors."""
+    header: RunHeader | None = None
+    records: dict[str, Record] = {}
+    planned: dict[str, PlannedTest] = {}
+    for number, line in enumerate(complete_lines(content, source), start=1):
+        where = f"{source}:{number}"
+        item = _parse(line, where, RunHeader if header is None else Record)
+        if isinstance(item, RunHeader):
+            header = item
+            planned = {test.test: test for test in item.plan}
+            continue
+        assert header is not None
+        if item.run != header.run:
+            raise BenchmarkError(f"{where}: a record of run {item.run}, not {header.run}; keep one run a file")
+        if item.test not in planned:
+            raise BenchmarkError(f"{where}: {item.test} is not in the plan of this run")
+        if item.test in records:
+            raise BenchmarkError(f"{where}: a second record of {item.test}; a test has one record a run")
+        records[item.test] = item
+    if header is None:
+        raise BenchmarkError(f"{source}: empty; expected the records of a run (torchbench run --out ...)")
+    return Run(header, tuple(records.values()))
+
+
+def complete_lines(content: bytes, source: str) -> list[bytes]:
+    """The lines that end in a newline; what stands after the last newline was cut off by a kill."""
+    if content[:2] == b"\x1f\x8b":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError) as error:
+            raise BenchmarkError(f"{source}: a damaged gzip file ({error}); fetch it again") from error
+    return content.split(b"\n")[:-1]
+
+
+def _parse(line: bytes, where: str, schema: type[RunHeader] | type[Record]) -> RunHeader | Record:
+    data = _json_object(line, where)
+    if "kind" not in data or "schema" not in data:
+        raise BenchmarkError(f"{where}: not a record of torchbench (no 'kind' and 'schema'); see docs/records.md")
+    if data["schema"] != SCHEMA:
+        raise BenchmarkError(
+            f"{where}: record schema {data['schema']!r}, but this version reads schema {SCHEMA}; "
+            "use the torchbench that wrote it, or measure again"
+        )
+    wanted = schema.model_fields["kind"].default
+    if data["kind"] != wanted:
+        raise BenchmarkError(f"{where}: expected a line of kind {wanted!r}, found {data['kind']!r}")
+    try:
+        return schema.model_validate(data)
+    except ValidationError as error:
+        raise BenchmarkError(f"{where}: {first_problem(error)}") from error
+
+
+def _json_object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"{where}: not JSON ({error}); the file is damaged or of another program") from error
+    if not isinstance(data, dict):
+        raise BenchmarkError(f"{where}: expected a JSON object, found {type(data).__name__}")
+    return data
+
+
+def unit_of(channel: str) -> str:
+    """The unit in which a channel must be recorded."""
+    return CHANNELS[channel].unit

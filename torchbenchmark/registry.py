@@ -1,0 +1,218 @@
+"""Models and suites, known from their metadata alone: nothing here imports torch or a model.
+
+A model is a folder with `__init__.py` (class Model) and `metadata.yaml`. Further folders of models can be named, so a
+user's own models need no change to this package.
+"""
+
+import ast
+import difflib
+import fnmatch
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import Experiment, grid
+from torchbenchmark.yaml_files import read_yaml
+
+PACKAGE = Path(__file__).parent
+BUILT_IN_MODELS = PACKAGE / "models"
+BUILT_IN_SUITES = PACKAGE / "suites"
+
+Device = Literal["cpu", "cuda"]
+Test = Literal["train", "eval"]
+Preset = Literal["full", "head", "tiny"]
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NotImplementedRule(_Strict):
+    """Tests a model cannot run, and why. An absent field matches everything."""
+
+    test: Test | None = None
+    device: Device | None = None
+    preset: Preset | None = None
+    reason: NonEmpty
+
+    def matches(self, experiment: Experiment) -> bool:
+        return all(
+            wanted is None or wanted == actual
+            for wanted, actual in (
+                (self.test, experiment.test),
+                (self.device, experiment.device),
+                (self.preset, experiment.preset),
+            )
+        )
+
+
+class Metadata(_Strict):
+    """The content of a model's metadata.yaml."""
+
+    description: NonEmpty
+    category: NonEmpty  # of the published V1 taxonomy: the score weights by it
+    domain: NonEmpty
+    workload_version: NonEmpty
+    tests: tuple[Test, ...] = ("train", "eval")
+    devices: tuple[Device, ...] = ("cpu", "cuda")
+    presets: tuple[Preset, ...] = ("full", "tiny")
+    requires: tuple[str, ...] = ()  # distributions beside torch that the build's interpreter must have
+    deterministic: bool = True
+    not_implemented: tuple[NotImplementedRule, ...] = ()
+    differs_from_v1: tuple[str, ...] = ()  # where the workload was mended, and how
+
+
+class SkipRule(_Strict):
+    tests: NonEmpty  # a glob over test ids
+    reason: NonEmpty
+
+
+class Suite(_Strict):
+    """A suite's YAML: which models, tests and preset, and what is left out with a reason."""
+
+    name: NonEmpty
+    description: NonEmpty
+    models: Annotated[tuple[str, ...], Field(min_length=1)]
+    tests: tuple[Test, ...] = ("train", "eval")
+    preset: Preset = "full"
+    skip: tuple[SkipRule, ...] = ()
+
+    def skip_reason(self, experiment: Experiment) -> str | None:
+        for rule in self.skip:
+            if fnmatch.fnmatchcase(experiment.id, _literal_brackets(rule.tests)):
+                return rule.reason
+        return None
+
+
+class ModelEntry:
+    """One model folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        return read_yaml(self.folder / "metadata.yaml", Metadata)
+
+    @cached_property
+    def source_hash(self) -> str:
+        """Twelve hex digits over what the model's code does: comments, docstrings and layout do not change it."""
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.rglob("*.py")):
+            try:
+                tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+            except (SyntaxError, UnicodeDecodeError) as error:
+                raise BenchmarkError(f"{path}: not valid Python ({error}); mend the model") from error
+            _drop_docstrings(tree)
+            digest.update(path.relative_to(self.folder).as_posix().encode())
+            digest.update(ast.dump(tree).encode())
+        return digest.hexdigest()[:12]
+
+    def workload(self, experiment: Experiment) -> tuple[str, str]:
+        """Version string and hash of what this experiment does (DESIGN: a change starts a new segment)."""
+        digest = hashlib.sha256(f"{self.metadata.workload_version}|{self.source_hash}|{experiment.id}".encode())
+        return self.metadata.workload_version, digest.hexdigest()[:12]
+
+    def unsupported_reason(self, experiment: Experiment) -> str | None:
+        """Why this model cannot run `experiment`, or None if it can, as far as the metadata knows."""
+        metadata = self.metadata
+        for wanted, offered, what in (
+            (experiment.test, metadata.tests, "test"),
+            (experiment.device, metadata.devices, "device"),
+            (experiment.preset, metadata.presets, "preset"),
+        ):
+            if wanted not in offered:
+                return f"{self.name} has no {what} {wanted!r} (it offers {', '.join(offered)})"
+        for rule in metadata.not_implemented:
+            if rule.matches(experiment):
+                return rule.reason
+        return None
+
+
+class Registry:
+    """The models of this package and of further folders; a later folder may not redefine a name."""
+
+    def __init__(self, extra_folders: Sequence[Path] = ()) -> None:
+        self.models: dict[str, ModelEntry] = {}
+        for root in (BUILT_IN_MODELS, *extra_folders):
+            if not root.is_dir():
+                raise BenchmarkError(f"{root}: no such folder of models")
+            for folder in sorted(root.iterdir()):
+                if not (folder / "__init__.py").is_file():
+                    continue
+                if not (folder / "metadata.yaml").is_file():
+                    raise BenchmarkError(f"{folder}: a model needs a metadata.yaml beside its __init__.py")
+                if folder.name in self.models:
+                    raise BenchmarkError(f"{folder}: a model of the name {folder.name} exists already; rename it")
+                self.models[folder.name] = ModelEntry(folder)
+
+    def model(self, name: str) -> ModelEntry:
+        if name not in self.models:
+            _unknown("model", name, self.models)
+        return self.models[name]
+
+    def experiments(self, suite: Suite, devices: Iterable[str]) -> list[Experiment]:
+        """The whole plan of `suite` on `devices`, also what is skipped or unsupported: each gets a record."""
+        for name in suite.models:
+            self.model(name)
+        return list(grid(suite.models, suite.tests, devices, preset=suite.preset))
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """A suite of this package by name, or any suite by the path of its YAML."""
+    if name_or_path.endswith((".yaml", ".yml")):
+        return read_yaml(Path(name_or_path), Suite)
+    path = BUILT_IN_SUITES / f"{name_or_path}.yaml"
+    if not path.is_file():
+        _unknown("suite", name_or_path, suite_names())
+    return read_yaml(path, Suite)
+
+
+def suite_names() -> list[str]:
+    return sorted(path.stem for path in BUILT_IN_SUITES.glob("*.yaml"))
+
+
+def select(experiments: Iterable[Experiment], patterns: Sequence[str]) -> list[Experiment]:
+    """Those whose id or model matches any of the globs; all of them without a pattern. No match is an error."""
+    experiments = list(experiments)
+    if not patterns:
+        return experiments
+    chosen = set()
+    for pattern in patterns:
+        hits = {
+            experiment
+            for experiment in experiments
+            if fnmatch.fnmatchcase(experiment.id, _literal_brackets(pattern))
+            or fnmatch.fnmatchcase(experiment.model, pattern)
+        }
+        if not hits:
+            known = [experiment.id for experiment in experiments] + [experiment.model for experiment in experiments]
+            _unknown("test", pattern, known)
+        chosen |= hits
+    return [experiment for experiment in experiments if experiment in chosen]
+
+
+def _literal_brackets(pattern: str) -> str:
+    """fnmatch reads `[...]` as a set of characters; in a test id the brackets are meant literally."""
+    return pattern.replace("[", "[[]")
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
+    known = sorted(set(known))
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known)}"
+    raise BenchmarkError(f"unknown {what} {name!r}; {hint}")
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                node.body = node.body[1:] or [ast.Pass()]

@@ -1,0 +1,66 @@
+"""How every command line of this project ends: the exit code, and one line for an error instead of a traceback."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import click
+import typer
+from rich.console import Console
+
+from torchbenchmark.errors import SentinelError
+
+EXIT_CLEAN = 0
+EXIT_REGRESSION = 1
+EXIT_BROKEN = 2
+EXIT_INTERRUPTED = 130
+
+console = Console(soft_wrap=True, highlight=False)
+error_console = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def new_app(help_text: str) -> typer.Typer:
+    """A typer application as all commands of this project use it: help without a command, plain tracebacks."""
+    return typer.Typer(
+        help=f"{help_text} `--debug` anywhere shows the traceback of an error.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        rich_markup_mode=None,
+    )
+
+
+def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit. A SentinelError is one line on stderr and exit 2; --debug shows its traceback."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    sys.exit(_exit_code(lambda: app(arguments, standalone_mode=False), debug))
+
+
+def _exit_code(command: Callable[[], object], debug: bool) -> int:
+    try:
+        result = command()
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.ClickException as usage:
+        usage.show()
+        return EXIT_BROKEN
+    except (KeyboardInterrupt, click.Abort):
+        error_console.print("interrupted", style="red")
+        return EXIT_INTERRUPTED
+    except SentinelError as error:
+        if debug:
+            raise
+        _print_one_line(f"error: {error}")
+        return EXIT_BROKEN
+    except Exception as error:
+        if debug:
+            raise
+        _print_one_line(f"internal error: {type(error).__name__}: {error} (please report; --debug shows the traceback)")
+        return EXIT_BROKEN
+    return result if isinstance(result, int) else EXIT_CLEAN
+
+
+def _print_one_line(message: str) -> None:
+    error_console.print(" ".join(message.split()), style="red", markup=False)
