@@ -60,9 +60,11 @@ class BenchmarkModel:
         self.device = device
         self.preset = preset
         self.shape = chosen.shape
-        self.batch_size = batch_size or (chosen.train_batch if test == "train" else chosen.eval_batch)
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        if batch_size is None:
+            batch_size = chosen.train_batch if test == "train" else chosen.eval_batch
+        if not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}")
+        self.batch_size = batch_size
         torch.manual_seed(SEED)
         self.setup()
         self.module.train(test == "train")
@@ -112,7 +114,7 @@ class BenchmarkModel:
     def train(self) -> torch.Tensor:
         """One training step: zero the gradients, then the three stages. Returns the detached loss."""
         if self.optimizer is None:
-            raise NotImplementedError(f"{self.name} has no optimizer")
+            raise NotImplementedError(f"{self.name} has no optimizer: it was built for test={self.test!r}")
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.forward()
         self.backward(loss)

@@ -136,6 +136,7 @@ class Record(_Schema):
 class PlannedTest(_Schema):
     test: str
     workload: Workload
+    skip: str = ""  # the suite's reason to leave it out; empty for a test that is to be measured
 
 
 class Build(_Schema):
@@ -191,6 +192,7 @@ class RunHeader(_Schema):
     environment: Environment
     harness: str  # commit or version of the one copy of the harness that measured
     model_folders: tuple[str, ...] = ()  # folders of models beside the built-in ones
+    selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for the whole suite
 
     @model_validator(mode="after")
     def _each_test_once(self) -> "RunHeader":

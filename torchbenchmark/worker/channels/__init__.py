@@ -1,0 +1,25 @@
+"""Where the channels come from: one file a source, registered here in the order in which they measure.
+
+A section measures one or more channels: {channel: samples}. A required section that fails fails the test; another one
+leaves a note, and the other channels live.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torchbenchmark.worker.channels import dispatch, memory, timers
+from torchbenchmark.worker.timing import Timed
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    measure: Callable[[Timed], dict[str, list[float]]]
+    required: bool = False
+
+
+SECTIONS = (
+    Section("timed section", timers.measure, required=True),
+    Section("memory", memory.measure),  # before the counting, whose bookkeeping would raise the peak
+    Section("operators and flops", dispatch.measure),
+)

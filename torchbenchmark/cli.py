@@ -1,0 +1,209 @@
+"""The commands of the suite and the measuring engine: `run` and `list`."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.records import Process, Record, Run, RunHeader, Status
+from torchbenchmark.registry import Registry, load_suite, suite_names
+from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, run_app
+
+STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add this package's commands to a command line."""
+    app.command("run")(run)
+    app.command("list")(list_models)
+
+
+def run(
+    suite: Annotated[str, typer.Option(help="A suite by name, or the path of a suite's YAML.")] = "smoke",
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    test: Annotated[
+        list[str] | None, typer.Option("--test", help="Only these tests or models (a glob; may be repeated).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The file of records to write.")] = Path("results.jsonl"),
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --out; measures again what failed.")
+    ] = False,
+    rounds: Annotated[int, typer.Option(help="Rounds, each with a fresh zygote.")] = 3,
+    processes: Annotated[int, typer.Option(help="Processes per test and round.")] = 1,
+    python: Annotated[
+        Path | None, typer.Option(help="Interpreter of the build to measure (default: this one).")
+    ] = None,
+    subject: Annotated[str, typer.Option(help="The package whose speed is in question.")] = "torch",
+    threads: Annotated[int | None, typer.Option(help="CPU threads of a test (default: all CPUs).")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds of timed work per process (default: cpu 1, cuda 0.5).")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds after which a process is ended.")] = 600.0,
+    memory_limit: Annotated[
+        int | None, typer.Option(help="MiB of memory after which a test is ended (default: 90 % of the machine).")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random order (default: drawn and recorded).")] = None,
+    models: Annotated[
+        list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
+    ] = None,
+) -> int:
+    """Measure a suite on one build and write one record a test."""
+    _end_children_on_termination()
+    with TerminalReporter() as reporter:
+        if resume and out.exists() and out.stat().st_size > 0:
+            done = resume_run(out, python, reporter)
+        else:
+            request = RunRequest(
+                suite=load_suite(suite),
+                device=_device(device),
+                selection=tuple(test or ()),
+                rounds=rounds,
+                processes=processes,
+                subject=subject,
+                threads=threads,
+                budget_s=budget,
+                timeout_s=timeout,
+                memory_limit=None if memory_limit is None else memory_limit * 2**20,
+                seed=seed,
+                model_folders=tuple(models or ()),
+                **({} if python is None else {"python": python}),
+            )
+            done = start_run(request, out, reporter)
+    print_run(done)
+    console.print(f"records: {escape(str(out))}")
+    return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
+
+
+def list_models(
+    models: Annotated[
+        list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
+    ] = None,
+) -> None:
+    """List the models and the suites."""
+    table = Table("model", "domain", "tests", "devices", "presets", "what it is")
+    for entry in Registry(tuple(models or ())).models.values():
+        about = entry.metadata
+        table.add_row(
+            entry.name,
+            f"{about.category} / {about.domain}".lower(),
+            ", ".join(about.tests),
+            ", ".join(about.devices),
+            ", ".join(about.presets),
+            about.description,
+        )
+    console.print(table)
+    for name in suite_names():
+        console.print(f"suite {name}: {load_suite(name).description}")
+
+
+def print_run(run: Run) -> None:
+    """A table of the tests and one line of planned against delivered."""
+    table = Table("test", "status", "latency", "CPU time", "first batch", "memory", "processes")
+    for record in sorted(run.records, key=lambda record: record.test):
+        if record.status is Status.OK:
+            table.add_row(
+                escape(record.test),
+                f"[green]{record.status}",
+                _milliseconds(record, "latency", "median"),
+                _milliseconds(record, "cpu_time", "p20"),
+                _milliseconds(record, "first_batch", "median"),
+                _mebibytes(record),
+                str(len(record.processes)),
+            )
+        else:
+            style = STYLES.get(record.status, "red")
+            table.add_row(escape(record.test), f"[{style}]{record.status}", escape(record.reason[:160]))
+    console.print(table)
+    counts = ", ".join(f"{count} {status}" for status, count in run.counts().items() if count)
+    console.print(f"planned {len(run.header.plan)}, delivered {len(run.records)}: {counts}")
+
+
+def _milliseconds(record: Record, channel: str, statistic: str) -> str:
+    values = sorted(getattr(entry, statistic) for entry in record.process_channels(channel))
+    return f"{values[len(values) // 2] * 1e3:.3f} ms" if values else "-"
+
+
+def _mebibytes(record: Record) -> str:
+    values = [entry.median for entry in record.process_channels("cpu_memory")]
+    return f"{max(values) / 2**20:.1f} MiB" if values else "-"
+
+
+def _device(name: str) -> str:
+    if name not in ("cpu", "cuda"):
+        raise BenchmarkError(f"--device {name!r}: use cpu or cuda")
+    return name
+
+
+def _end_children_on_termination() -> None:
+    """A cancelled job sends SIGTERM: leave as for Ctrl-C, so that no child is left and the file stays whole."""
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+class TerminalReporter:
+    """A line per process measured, and a progress bar where there is a terminal."""
+
+    def __init__(self) -> None:
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal or "CI" in os.environ,
+        )
+        self.task = self.bar.add_task("starting", total=None)
+
+    def __enter__(self) -> "TerminalReporter":
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def planned(self, header: RunHeader, to_do: int) -> None:
+        total = to_do * header.rounds * header.processes
+        self.bar.update(self.task, total=total)
+        console.print(
+            f"run {header.run}: {to_do} of {len(header.plan)} tests to measure, {header.rounds} rounds x "
+            f"{header.processes} processes, seed {header.seed}\nbuild {header.build.id}, class {header.machine_class}"
+        )
+
+    def round_started(self, number: int, rounds: int) -> None:
+        console.print(f"round {number} of {rounds}")
+
+    def measuring(self, test: str) -> None:
+        self.bar.update(self.task, description=escape(test))
+
+    def measured(self, test: str, process: Process) -> None:
+        self.bar.advance(self.task)
+        if process.status is Status.OK:
+            latency = process.channels["latency"].median * 1e3
+            console.print(f"  {escape(test)}: {latency:.3f} ms ({process.seconds:.1f} s)")
+
+    def decided(self, record: Record) -> None:
+        if record.status is not Status.OK:
+            style = STYLES.get(record.status, "red")
+            console.print(f"  {escape(record.test)}: [{style}]{record.status}[/], {escape(record.reason)}")
+
+    def note(self, text: str) -> None:
+        console.print(f"  note: {escape(text)}", style="yellow")
+
+
+def main() -> None:
+    """`python -m torchbenchmark`: the measuring commands alone, for a machine with nothing else installed."""
+    app = new_app("Measure the PyTorch model suite.")
+    register(app)
+    run_app(app)

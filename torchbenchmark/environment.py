@@ -1,0 +1,241 @@
+"""What was measured and where: the identity of the build, and the class and fingerprint of the environment.
+
+The two are never mixed: a slower cuDNN is a regression of the build; a new driver is a change of the environment.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torchbenchmark import __version__
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.records import Build, Environment
+
+PACKAGE = Path(__file__).parent
+IDENTITY_TIMEOUT_S = 300
+
+# Distributions whose versions belong to the build beside the subject: what a torch wheel brings along.
+_BUILD_WHEELS = re.compile(r"(torch|triton|pytorch-triton.*|triton-.*|nvidia-.*|cuda-.*|mkl.*|intel-.*|rocm.*)")
+# Distributions that the harness brings: their versions belong to the environment, unless one of them is the subject.
+_HARNESS_LOCK = ("numpy", "timm", "tokenizers", "torchaudio", "torchvision", "transformers")
+_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What the build's interpreter told of itself."""
+
+    build: Build
+    lock: dict[str, str]  # distribution -> version, of what the harness brings
+    distributions: dict[str, str]
+    gpus: tuple[str, ...]
+
+
+def inspect_interpreter(python: Path, subject: str = "torch") -> Interpreter:
+    """Ask the interpreter at `python` what it holds. Raises BenchmarkError if it has no working torch."""
+    answer = _ask(python, subject)
+    distributions: dict[str, str] = answer["distributions"]
+    if answer["problem"] is not None:
+        raise BenchmarkError(f"{python}: torch cannot be imported there ({answer['problem']}); install the build first")
+    key = subject.replace("_", "-").lower()
+    if key not in distributions:
+        raise BenchmarkError(f"{python}: the subject {subject!r} is not installed there")
+    wheels = {name: version for name, version in distributions.items() if name == key or _BUILD_WHEELS.fullmatch(name)}
+    identity = {
+        "python": answer["python"],
+        "commit": answer["commit"],
+        "wheels": wheels,
+        "libraries": answer["libraries"],
+        "startup_code": answer["startup_code"],
+    }
+    version = distributions[key]
+    build = Build(
+        id=f"{version}-{_digest(identity)[:8]}",
+        subject=subject,
+        version=version,
+        interpreter=str(python),
+        **identity,
+    )
+    lock = {name: distributions[name] for name in _HARNESS_LOCK if name in distributions and name not in wheels}
+    return Interpreter(build, lock, distributions, tuple(device["name"] for device in answer["devices"]))
+
+
+def _ask(python: Path, subject: str) -> dict[str, Any]:
+    read, write = os.pipe()
+    script = PACKAGE / "worker" / "identity.py"
+    try:
+        process = subprocess.run(
+            [str(python), "-P", str(script), subject, str(write)],
+            pass_fds=[write],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=IDENTITY_TIMEOUT_S,
+            env=worker_variables(),
+            check=False,
+        )
+        os.close(write)
+        write = -1
+        with os.fdopen(read, "rb") as pipe:
+            answer = pipe.read()
+    except OSError as error:
+        raise BenchmarkError(
+            f"{python}: not a usable interpreter ({error.strerror}); name a python with torch"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise BenchmarkError(f"{python}: did not tell its versions within {IDENTITY_TIMEOUT_S} s") from error
+    finally:
+        if write >= 0:
+            os.close(write)
+    if process.returncode != 0 or not answer:
+        last = (process.stderr.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
+        raise BenchmarkError(f"{python}: could not tell its versions (exit {process.returncode}: {last})")
+    return json.loads(answer)
+
+
+def describe_environment(interpreter: Interpreter, device: str) -> Environment:
+    """The fingerprint of this machine and harness, and the facts it is made of."""
+    facts = {
+        "os": _os_name(),
+        "kernel": platform.release(),
+        "cpu": cpu_model(),
+        "cpus": str(len(os.sched_getaffinity(0))),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo_off": _read("/sys/devices/system/cpu/intel_pstate/no_turbo"),
+        "smt": _read("/sys/devices/system/cpu/smt/control"),
+        "memory_gib": str(round(memory_bytes() / 2**30)),
+        "image": os.environ.get("TORCHBENCH_IMAGE", ""),
+        "measuring_code": measuring_code_hash(),
+        **{f"lock.{name}": version for name, version in interpreter.lock.items()},
+    }
+    observed = {"host": socket.gethostname(), "load_1min": f"{os.getloadavg()[0]:.2f}"}
+    if device == "cuda":
+        stable, moving = _gpu_facts()
+        facts |= stable
+        observed |= moving
+    facts = {name: value for name, value in facts.items() if value}
+    return Environment(fingerprint=_digest(facts)[:12], facts=facts, observed=observed)
+
+
+def machine_class(interpreter: Interpreter, device: str, threads: int) -> str:
+    """What makes results comparable at all, as one path segment. Raises BenchmarkError if the device is not there."""
+    if device == "cuda":
+        if not interpreter.gpus:
+            raise BenchmarkError(
+                f"no CUDA device is visible to {interpreter.build.interpreter}; use --device cpu or a CUDA build"
+            )
+        model = interpreter.gpus[0]
+        return f"cuda-{_slug(model)}-x1-t{threads}"
+    return f"cpu-{_slug(cpu_model())}-t{threads}"
+
+
+def harness_commit() -> str:
+    """The commit of this harness, with "-dirty" where files differ from it; its version where it is no checkout."""
+    root = PACKAGE.parent
+    git = shutil.which("git")
+    if git is None or not (root / ".git").exists():
+        return f"version {__version__}"
+
+    def ask(*arguments: str) -> str:
+        return subprocess.run([git, "-C", str(root), *arguments], capture_output=True, text=True, check=True).stdout
+
+    try:
+        commit = ask("rev-parse", "HEAD").strip()
+        return f"{commit}-dirty" if ask("status", "--porcelain", "--untracked-files=no").strip() else commit
+    except subprocess.CalledProcessError:
+        return f"version {__version__}"
+
+
+def measuring_code_hash() -> str:
+    """Hash over the code that runs beside the models: a change of it can move numbers, one of the driver cannot."""
+    digest = hashlib.sha256()
+    paths = [PACKAGE / "model.py", PACKAGE / "torchvision_guard.py", *sorted((PACKAGE / "worker").rglob("*.py"))]
+    for path in paths:
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def worker_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Environment variables of a worker: this process's, less whatever looks like a secret, plus what the measuring
+    needs to be set before its libraries are imported."""
+    variables = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
+    variables |= {
+        "OPENBLAS_NUM_THREADS": "1",  # numpy's OpenBLAS would start its threads at import, and no fork could follow
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch.cuda.is_available() without a driver context
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+    }
+    return variables | dict(extra or {})
+
+
+def default_threads() -> int:
+    """The CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def default_interpreter() -> Path:
+    return Path(sys.executable)
+
+
+def memory_bytes() -> int:
+    """Physical memory of the machine, or the limit of this process's cgroup where that is less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _read("/sys/fs/cgroup/memory.max")
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def cpu_model() -> str:
+    match = re.search(r"^model name\s*:\s*(.+)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return match[1].strip() if match else platform.machine()
+
+
+def _gpu_facts() -> tuple[dict[str, str], dict[str, str]]:
+    """(facts that stay, facts that move) of the first visible GPU, from nvidia-smi where it is installed."""
+    stable = ("name", "driver_version", "vbios_version", "power.limit", "clocks.max.sm", "clocks.max.mem")
+    stable += ("persistence_mode", "compute_mode", "mig.mode.current", "ecc.mode.current", "pstate")[:4]
+    moving = ("temperature.gpu", "clocks.sm", "clocks.mem", "power.draw", "clocks_event_reasons.active")
+    smi = shutil.which("nvidia-smi")
+    if smi is None:
+        return {}, {}
+    query = [smi, f"--query-gpu={','.join((*stable, *moving))}", "--format=csv,noheader", "--id=0"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    values = [value.strip() for value in answer.stdout.strip().split(",")]
+    if answer.returncode != 0 or len(values) != len(stable) + len(moving):
+        return {}, {"gpu_query": "nvidia-smi did not answer"}
+    named = {f"gpu.{name}": value for name, value in zip((*stable, *moving), values, strict=True)}
+    return (
+        {name: value for name, value in named.items() if name.removeprefix("gpu.") in stable},
+        {name: value for name, value in named.items() if name.removeprefix("gpu.") in moving},
+    )
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    except OSError:
+        return platform.system()
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)", "", name.lower())).strip("-")
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,418 @@
+"""The driver: plans a run, measures it in rounds of isolated processes, and delivers exactly one record a test.
+
+DESIGN 3.2: a round starts a fresh zygote and measures every undecided test once as a child of it, in random order;
+nothing starts while something is timed.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from torchbenchmark import environment
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import Experiment
+from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
+from torchbenchmark.records import (
+    Channel,
+    Measuring,
+    PlannedTest,
+    Process,
+    Record,
+    Run,
+    RunHeader,
+    Status,
+    Workload,
+)
+from torchbenchmark.registry import Registry, Suite, select
+from torchbenchmark.run_file import Progress, RunFile
+from torchbenchmark.yaml_files import first_problem
+
+ZYGOTE_SCRIPT = environment.PACKAGE / "worker" / "zygote.py"
+DEFAULT_BUDGET_S = {"cpu": 1.0, "cuda": 0.5}
+WARMUP_CAP_BUDGETS = 4  # the warm-up may take this many times the budget of the timed section
+MIN_UNIT_S = 0.010
+MIN_SAMPLES = 3
+DEFAULT_MEMORY_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a user asks for; `plan_run` makes a header of it."""
+
+    suite: Suite
+    device: str
+    selection: tuple[str, ...] = ()
+    rounds: int = 3
+    processes: int = 1
+    python: Path = field(default_factory=environment.default_interpreter)
+    subject: str = "torch"
+    threads: int | None = None
+    budget_s: float | None = None
+    timeout_s: float = 600.0
+    memory_limit: int | None = None
+    seed: int | None = None
+    model_folders: tuple[Path, ...] = ()
+    spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
+
+
+class Reporter(Protocol):
+    """Told what happens, for a terminal or a log."""
+
+    def planned(self, header: RunHeader, to_do: int) -> None: ...
+    def round_started(self, number: int, rounds: int) -> None: ...
+    def measuring(self, test: str) -> None: ...
+    def measured(self, test: str, process: Process) -> None: ...
+    def decided(self, record: Record) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry: Registry) -> RunHeader:
+    """The header of a new run: its plan, its seed, and what it measures where."""
+    for name, value in (("rounds", request.rounds), ("processes", request.processes), ("threads", request.threads)):
+        if value is not None and value < 1:
+            raise BenchmarkError(f"--{name} {value}: must be at least 1")
+    for name, seconds in (("budget", request.budget_s), ("timeout", request.timeout_s)):
+        if seconds is not None and not seconds > 0:
+            raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
+    experiments = select(registry.experiments(request.suite, [request.device]), request.selection)
+    threads = request.threads or environment.default_threads()
+    budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
+    started = datetime.now(UTC)
+    return RunHeader(
+        run=f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}",
+        suite=request.suite.name,
+        machine_class=environment.machine_class(interpreter, request.device, threads),
+        device=request.device,
+        started=started,
+        seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
+        rounds=request.rounds,
+        processes=request.processes,
+        plan=tuple(
+            PlannedTest(
+                test=experiment.id,
+                workload=_workload(registry, experiment),
+                skip=request.suite.skip_reason(experiment) or "",
+            )
+            for experiment in experiments
+        ),
+        measuring=Measuring(
+            budget_s=budget,
+            warmup_cap_s=WARMUP_CAP_BUDGETS * budget,
+            min_unit_s=MIN_UNIT_S,
+            min_samples=MIN_SAMPLES,
+            threads=threads,
+            timeout_s=request.timeout_s,
+            memory_limit_bytes=request.memory_limit or int(DEFAULT_MEMORY_SHARE * environment.memory_bytes()),
+        ),
+        build=interpreter.build,
+        environment=environment.describe_environment(interpreter, request.device),
+        harness=environment.harness_commit(),
+        model_folders=tuple(str(folder.resolve()) for folder in request.model_folders),
+        selection=request.selection,
+    )
+
+
+def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
+    """Measure a new run into `out`. Raises BenchmarkError if the request cannot be planned or `out` is taken."""
+    registry = Registry(request.model_folders)
+    interpreter = environment.inspect_interpreter(request.python, request.subject)
+    header = plan_run(request, interpreter, registry)
+    with _open(out) as file:
+        file.start(header)
+        Runner(file, registry, interpreter, reporter, spawn=request.spawn).execute()
+        return file.run()
+
+
+def resume_run(out: Path, python: Path | None, reporter: Reporter) -> Run:
+    """Go on with the run in `out`: measure what is missing, and again what failed.
+
+    Raises BenchmarkError if the build, the class or the environment is no longer what the run began with.
+    """
+    with _open(out) as file:
+        header = file.resume()
+        registry = Registry([Path(folder) for folder in header.model_folders])
+        interpreter = environment.inspect_interpreter(python or Path(header.build.interpreter), header.build.subject)
+        _require_same_ground(header, interpreter, registry, out)
+        Runner(file, registry, interpreter, reporter).execute()
+        return file.run()
+
+
+@contextmanager
+def _open(out: Path) -> Iterator[RunFile]:
+    file = RunFile(out)
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+def _require_same_ground(
+    header: RunHeader, interpreter: environment.Interpreter, registry: Registry, out: Path
+) -> None:
+    now = environment.describe_environment(interpreter, header.device)
+    where = environment.machine_class(interpreter, header.device, header.measuring.threads)
+    for what, before, after in (
+        ("build", header.build.id, interpreter.build.id),
+        ("class", header.machine_class, where),
+        ("environment", header.environment.fingerprint, now.fingerprint),
+    ):
+        if before != after:
+            raise BenchmarkError(
+                f"{out}: was begun on {what} {before}, this is {after}; start a new run with another --out"
+            )
+    for planned in header.plan:
+        experiment = Experiment.parse(planned.test)
+        if _workload(registry, experiment) != planned.workload:
+            raise BenchmarkError(f"{out}: the workload of {planned.test} has changed since; start a new run")
+
+
+def _workload(registry: Registry, experiment: Experiment) -> Workload:
+    version, digest = registry.model(experiment.model).workload(experiment)
+    return Workload(version=version, hash=digest)
+
+
+class Runner:
+    """Measures what a run file still misses."""
+
+    def __init__(
+        self,
+        file: RunFile,
+        registry: Registry,
+        interpreter: environment.Interpreter,
+        reporter: Reporter,
+        *,
+        spawn: bool = False,
+    ) -> None:
+        self.file = file
+        self.header = file.header
+        self.registry = registry
+        self.interpreter = interpreter
+        self.reporter = reporter
+        self.workloads = {planned.test: planned.workload for planned in self.header.plan}
+        self.experiments = {test: Experiment.parse(test) for test in self.workloads}
+        self.spawn_all = spawn
+        self.spawned_models: set[str] = set()  # their import leaves a process that cannot be forked
+        self._zygotes_started = 0
+
+    def execute(self) -> None:
+        """Measure round by round until every planned test has its record."""
+        self.reporter.planned(self.header, len(self._undecided()))
+        self._record_what_cannot_run()
+        for number in range(1, self.header.rounds + 1):
+            if turns := self._turns(number):
+                self.reporter.round_started(number, self.header.rounds)
+                self._measure_round(number, turns)
+        assert not self._undecided(), "a planned test ended without a record"
+
+    def _undecided(self) -> list[str]:
+        return [test for test in self.workloads if test not in self.file.records]
+
+    def _record_what_cannot_run(self) -> None:
+        skip = {planned.test: planned.skip for planned in self.header.plan}
+        for test in self._undecided():
+            experiment = self.experiments[test]
+            entry = self.registry.model(experiment.model)
+            if skip[test]:
+                self._decide(test, Status.SKIPPED, skip[test])
+            elif reason := entry.unsupported_reason(experiment) or self._missing_requirement(experiment.model):
+                self._decide(test, Status.UNSUPPORTED, reason)
+
+    def _missing_requirement(self, model: str) -> str | None:
+        missing = [
+            name
+            for name in self.registry.model(model).metadata.requires
+            if name.replace("_", "-").lower() not in self.interpreter.distributions
+        ]
+        if not missing:
+            return None
+        return f"needs {', '.join(missing)}, which {self.interpreter.build.interpreter} does not have"
+
+    def _turns(self, number: int) -> list[tuple[str, int]]:
+        """What round `number` still has to measure, (test, process index), in the order that the seed gives."""
+        every = [(test, index) for test in self.workloads for index in range(self.header.processes)]
+        random.Random(f"{self.header.seed}/{number}").shuffle(every)
+        undecided = set(self._undecided())
+        done = {
+            (test, process.round, process.index)
+            for test in undecided
+            for process in self.file.progress_of(test).processes
+        }
+        return [(test, index) for test, index in every if test in undecided and (test, number, index) not in done]
+
+    def _measure_round(self, number: int, turns: Sequence[tuple[str, int]]) -> None:
+        waiting = list(turns)
+        while waiting:
+            zygote = self._start_zygote(number, [test for test, _ in waiting])
+            if zygote is None:
+                return
+            with zygote:
+                while waiting:
+                    test, index = waiting.pop(0)
+                    if test in self.file.records:
+                        continue  # an earlier process of this round has decided it
+                    if not self._measure_once(zygote, number, test, index):
+                        break  # the zygote is lost: the rest of the round gets a new one
+
+    def _start_zygote(self, number: int, tests: Sequence[str]) -> Zygote | None:
+        """A zygote that has imported the models of `tests` and can be forked; None if no test is left for it.
+
+        A model whose import fails, kills or hangs the zygote, or starts threads in it, harms no other model.
+        """
+        while True:
+            models = self._sources(tests)
+            if not models:
+                return None
+            zygote = Zygote(
+                Path(self.header.build.interpreter),
+                ZYGOTE_SCRIPT,
+                f"r{number}z{self._zygotes_started}",
+                self.file.scratch,
+                {"TORCHBENCH_RUN": self.header.run},
+            )
+            self._zygotes_started += 1
+            try:
+                zygote.preload([model for model in models if not self._spawns(model.name)])
+                zygote.wait_ready()
+            except ZygoteDied as death:
+                zygote.end()
+                self._blame_import(death, tests)
+                continue
+            except BaseException:
+                zygote.end()
+                raise
+            if self._accept_imports(zygote, tests):
+                return zygote
+            zygote.end()
+
+    def _sources(self, tests: Sequence[str]) -> list[ModelSource]:
+        names = sorted({self.experiments[test].model for test in tests if test not in self.file.records})
+        return [ModelSource(name, self.registry.model(name).folder) for name in names]
+
+    def _spawns(self, model: str) -> bool:
+        return self.spawn_all or model in self.spawned_models
+
+    def _blame_import(self, death: ZygoteDied, tests: Sequence[str]) -> None:
+        status = Status.TIMEOUT if "did not end" in death.reason else Status.CRASH
+        for test in tests:
+            if test not in self.file.records and death.importing in (None, self.experiments[test].model):
+                culprit = death.importing or "torch"
+                self._decide(test, status, f"importing {culprit} ended the zygote: {death.reason}")
+
+    def _accept_imports(self, zygote: Zygote, tests: Sequence[str]) -> bool:
+        """Record failed imports; False if the zygote must be started again without models that spoilt it."""
+        base = zygote.imports[None]
+        if base.problem is not None:
+            for test in tests:
+                if test not in self.file.records:
+                    self._decide(test, Status.ERROR, f"the build's torch does not import: {base.problem}")
+            return False
+        if not base.forkable and not self.spawn_all:
+            self.reporter.note("importing torch alone starts threads or CUDA in this build: all tests are spawned")
+            self.spawn_all = True
+            return False
+        spoilt = False
+        for model, outcome in zygote.imports.items():
+            if model is None:
+                continue
+            if outcome.problem is not None:
+                for test in tests:
+                    if self.experiments[test].model == model and test not in self.file.records:
+                        self._decide(test, Status.ERROR, f"the model does not import: {outcome.problem}")
+            elif not outcome.forkable:
+                self.spawned_models.add(model)
+                self.reporter.note(f"importing {model} starts threads or CUDA: it is spawned, not forked")
+                spoilt = True
+        return not spoilt
+
+    def _measure_once(self, zygote: Zygote, number: int, test: str, index: int) -> bool:
+        """Measure one process of `test` and note it. False if the zygote was lost over it."""
+        experiment = self.experiments[test]
+        start_method = "spawn" if self._spawns(experiment.model) else "fork"
+        self.reporter.measuring(test)
+        started, began, alive = datetime.now(UTC), time.monotonic(), True
+        try:
+            outcome = zygote.measure(
+                ModelSource(experiment.model, self.registry.model(experiment.model).folder),
+                self._spec(experiment),
+                start_method=start_method,
+                timeout_s=self.header.measuring.timeout_s,
+                memory_limit=self.header.measuring.memory_limit_bytes,
+            )
+        except ZygoteDied as death:
+            alive = False
+            outcome = ChildOutcome(None, "crash", death.reason, "", time.monotonic() - began)
+        process = _process_of(
+            outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started
+        )
+        batch_size = outcome.result.get("batch_size") if outcome.result else None
+        progress = self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
+        self.reporter.measured(test, process)
+        if process.status is not Status.OK:
+            self._decide(test, process.status, f"round {number}: {process.reason}", progress)
+        elif len(progress.processes) == self.header.rounds * self.header.processes:
+            self._decide(test, Status.OK, "", progress)
+        return alive
+
+    def _spec(self, experiment: Experiment) -> dict[str, Any]:
+        measuring = self.header.measuring
+        return {
+            "test": experiment.test,
+            "device": experiment.device,
+            "backend": experiment.backend,
+            "precision": experiment.precision,
+            "batch_size": experiment.batch_size,
+            "preset": experiment.preset,
+            "training_mode": experiment.training_mode,
+            "threads": measuring.threads,
+            "budget_s": measuring.budget_s,
+            "warmup_cap_s": measuring.warmup_cap_s,
+            "min_unit_s": measuring.min_unit_s,
+            "min_samples": measuring.min_samples,
+        }
+
+    def _decide(self, test: str, status: Status, reason: str, progress: Progress | None = None) -> None:
+        """Write the one record of `test`."""
+        progress = progress or self.file.progress_of(test)
+        record = Record(
+            run=self.header.run,
+            test=test,
+            workload=self.workloads[test],
+            batch_size=progress.batch_size,
+            status=status,
+            reason=reason,
+            ended=datetime.now(UTC),
+            processes=tuple(progress.processes),
+            attempts=tuple(progress.attempts),
+        )
+        self.file.add_record(record)
+        self.reporter.decided(record)
+
+
+def _process_of(outcome: ChildOutcome, **where: Any) -> Process:
+    """The process as the schema knows it; a result that does not validate is an error of the test, not of the run."""
+    result = outcome.result or {}
+    common = {**where, "seconds": round(outcome.seconds, 4)}
+    try:
+        return Process(
+            **common,
+            status=Status(outcome.status),
+            reason=outcome.reason,
+            detail=outcome.detail if outcome.status != "ok" else "",
+            threads=result.get("threads"),
+            inner_loops=result.get("inner_loops"),
+            warmup_iterations=result.get("warmup_iterations"),
+            steady=result.get("steady"),
+            channels={name: Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
+            notes=tuple(result.get("notes", ())),
+        )
+    except (ValidationError, ValueError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        return Process(**common, status=Status.ERROR, reason=f"the child's result does not validate: {problem}")

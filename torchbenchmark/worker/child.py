@@ -1,0 +1,79 @@
+"""One child of a zygote: prepares the process, measures one test, leaves the result as JSON and ends."""
+
+import contextlib
+import faulthandler
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+DETAIL_CHARACTERS = 4000
+
+
+def measure_and_report(request: dict[str, Any], began: float, events: int) -> NoReturn:
+    """Measure `request["spec"]` and write the outcome to `request["result"]`; never returns.
+
+    `began` is the monotonic time of the fork. The exit code is 0 whenever a result was written, whatever its status.
+    """
+    os.set_inheritable(events, False)
+    _redirect_output(request["log"])
+    _prefer_this_process_when_memory_runs_out()
+
+    def tell_stage(stage: str) -> None:
+        os.write(events, json.dumps({"event": "stage", "id": request["id"], "stage": stage}).encode() + b"\n")
+
+    result = _measure(request, began, tell_stage)
+    tell_stage("report")
+    _write_atomically(Path(request["result"]), json.dumps(result, allow_nan=False))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # no teardown of the framework: it could hang or crash, and its time is nobody's
+
+
+def _measure(request: dict[str, Any], began: float, tell_stage: Callable[[str], None]) -> dict[str, Any]:
+    from torchbenchmark.worker.measure import measure
+    from torchbenchmark.worker.outcome import classify
+
+    stage = "start"
+
+    def enter(name: str) -> None:
+        nonlocal stage
+        stage = name
+        tell_stage(name)
+
+    try:
+        result = measure(request["spec"], request["model"], request["folder"], began, enter)
+        json.dumps(result, allow_nan=False)
+        return result
+    except BaseException as error:  # whatever a model raises, SystemExit too, is this test's outcome
+        traceback.print_exc()
+        status, reason = classify(error, stage)
+        detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+        return {"status": status, "reason": reason, "detail": detail}
+
+
+def _redirect_output(log: str) -> None:
+    """Standard output and error to the log, input from nothing; a fatal signal leaves a traceback there."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(null, 0)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    faulthandler.enable(file=2, all_threads=False)
+
+
+def _prefer_this_process_when_memory_runs_out() -> None:
+    """If the machine runs out of memory, the kernel shall end this child, not the driver or the zygote."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800")
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    scratch = path.with_suffix(".part")
+    scratch.write_text(text)
+    scratch.replace(path)

@@ -1,0 +1,95 @@
+"""Measures one test in this process: build, first batch, warm-up, then the sections that give the channels."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.experiment import EVAL_MODE_TRAINING
+from torchbenchmark.worker.backends import apply_backend
+from torchbenchmark.worker.channels import SECTIONS
+from torchbenchmark.worker.channels.memory import reset_peak
+from torchbenchmark.worker.loading import import_model
+from torchbenchmark.worker.timing import Timed, synchronizer
+from torchbenchmark.worker.verify import require_finite
+
+
+def measure(
+    spec: dict[str, Any], model_name: str, folder: str, began: float, enter: Callable[[str], None]
+) -> dict[str, Any]:
+    """All channels of one test, as plain data ready for JSON.
+
+    `spec` holds the fields of the experiment and of records.Measuring. `began` is the monotonic time from which the
+    first batch counts. `enter(stage)` is called as each stage begins.
+    """
+    reset_peak()
+    enter("build")
+    threads = set_threads(spec["threads"])
+    if spec["precision"] != "fp32":
+        raise NotImplementedError(f"precision {spec['precision']} is not built yet; fp32 is")
+    model = import_model(model_name, folder).Model(
+        test=spec["test"], device=spec["device"], batch_size=spec["batch_size"], preset=spec["preset"]
+    )
+    if spec["training_mode"] == EVAL_MODE_TRAINING:
+        model.get_module()[0].eval()
+    apply_backend(spec["backend"], model)
+    synchronize = synchronizer(spec["device"])
+
+    enter("first batch")
+    outputs = model.invoke()
+    synchronize()
+    first_batch = time.monotonic() - began
+    require_finite(outputs, "the first iteration")
+
+    timed = Timed(model, synchronize, spec)
+    enter("warm-up")
+    timed.warm_up()
+
+    samples: dict[str, list[float]] = {"first_batch": [first_batch]}
+    notes: list[str] = []
+    for section in SECTIONS:
+        enter(section.name)
+        try:
+            samples |= section.measure(timed)
+        except Exception as error:
+            if section.required:
+                raise
+            notes.append(f"{section.name}: not measured, {type(error).__name__}: {str(error)[:300]}")
+    enter("verify")
+    require_finite(timed.last_outputs, "the last timed iteration")
+    return {
+        "status": "ok",
+        "reason": "",
+        "detail": "",
+        "batch_size": model.batch_size,
+        "threads": threads,
+        "inner_loops": timed.inner_loops,
+        "warmup_iterations": timed.warmup_iterations,
+        "steady": timed.steady,
+        "channels": {name: summarise(name, values) for name, values in samples.items()},
+        "notes": notes,
+    }
+
+
+def set_threads(threads: int) -> int:
+    """Set the CPU threads of this child; its zygote never started a pool. Returns what torch then reports."""
+    torch.set_num_threads(threads)
+    return torch.get_num_threads()
+
+
+def summarise(channel: str, samples: list[float]) -> dict[str, Any]:
+    """The samples with their unit, median, mean and 20th percentile (linear interpolation)."""
+    if not samples or not all(math.isfinite(sample) for sample in samples):
+        raise ValueError(f"channel {channel}: no samples, or one that is not finite")
+    median, low = numpy.percentile(samples, [50, 20])
+    return {
+        "unit": CHANNELS[channel].unit,
+        "samples": [float(sample) for sample in samples],
+        "median": float(median),
+        "mean": float(numpy.mean(samples)),
+        "p20": float(low),
+    }

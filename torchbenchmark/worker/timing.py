@@ -1,0 +1,121 @@
+"""The timed loop: units of at least ten milliseconds, warmed up until steady, with the collector off."""
+
+import gc
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+
+WINDOW = 10  # timed units whose trimmed means are compared to see whether the warm-up is over
+STEADY_SLOPE = 0.01
+TRIM = 2  # units left out at each end of a window
+
+
+class Invocable(Protocol):
+    batch_size: int
+
+    def invoke(self) -> tuple[torch.Tensor, ...]: ...
+
+
+def synchronizer(device: str) -> Callable[[], None]:
+    """What waits until the device has finished all work; nothing to wait for on the CPU."""
+    return torch.cuda.synchronize if device == "cuda" else _nothing
+
+
+def _nothing() -> None:
+    return None
+
+
+class Timed:
+    """A model with the length of its timed unit. One unit is `inner_loops` iterations and one synchronise."""
+
+    def __init__(self, model: Invocable, synchronize: Callable[[], None], spec: dict[str, Any]) -> None:
+        self.model = model
+        self.synchronize = synchronize
+        self.budget_s = spec["budget_s"]
+        self.warmup_cap_s = spec["warmup_cap_s"]
+        self.min_unit_s = spec["min_unit_s"]
+        self.min_samples = spec["min_samples"]
+        self.inner_loops = 1
+        self.warmup_iterations = 1  # the first batch
+        self.steady = False
+        self.last_outputs: tuple[torch.Tensor, ...] = ()
+
+    def unit(self) -> tuple[float, float]:
+        """Run one timed unit. Returns (wall seconds, process CPU seconds) of the whole unit."""
+        invoke, synchronize, loops = self.model.invoke, self.synchronize, range(self.inner_loops)
+        outputs: tuple[torch.Tensor, ...] = ()
+        wall_began = time.perf_counter()
+        cpu_began = time.process_time()
+        for _ in loops:
+            outputs = invoke()
+        synchronize()
+        cpu = time.process_time() - cpu_began
+        wall = time.perf_counter() - wall_began
+        self.last_outputs = outputs
+        return wall, cpu
+
+    def warm_up(self) -> None:
+        """Run until the trimmed mean of the last ten units moved by under 1 % against the ten before, or to the cap."""
+        deadline = time.perf_counter() + self.warmup_cap_s
+        walls: deque[float] = deque(maxlen=2 * WINDOW)
+        with collector_off():
+            while True:
+                wall, _ = self.unit()
+                self.warmup_iterations += self.inner_loops
+                if self._lengthen_unit(wall):
+                    walls.clear()
+                else:
+                    walls.append(wall)
+                    self.steady = is_steady(walls)
+                if self.steady or time.perf_counter() >= deadline:
+                    return
+
+    def _lengthen_unit(self, wall: float) -> bool:
+        """Loop more often if the last unit was too short to be timed well. True if that changed the unit."""
+        if wall >= self.min_unit_s:
+            return False
+        aim = 1.2 * self.min_unit_s  # some room, so that a slightly faster iteration does not change it again
+        self.inner_loops = max(self.inner_loops + 1, math.ceil(self.inner_loops * aim / max(wall, 1e-7)))
+        return True
+
+    def sample(self) -> tuple[list[float], list[float]]:
+        """Timed units until the budget is spent: (wall, CPU) seconds of one iteration, a value a unit."""
+        walls: list[float] = []
+        cpus: list[float] = []
+        with collector_off():
+            deadline = time.perf_counter() + self.budget_s
+            while len(walls) < self.min_samples or time.perf_counter() < deadline:
+                wall, cpu = self.unit()
+                walls.append(wall / self.inner_loops)
+                cpus.append(cpu / self.inner_loops)
+        return walls, cpus
+
+
+def is_steady(walls: Sequence[float]) -> bool:
+    """True if the last WINDOW units and the WINDOW before have trimmed means within STEADY_SLOPE of each other."""
+    if len(walls) < 2 * WINDOW:
+        return False
+    values = list(walls)
+    before, last = _trimmed_mean(values[-2 * WINDOW : -WINDOW]), _trimmed_mean(values[-WINDOW:])
+    return abs(last - before) < STEADY_SLOPE * before
+
+
+def _trimmed_mean(values: Sequence[float]) -> float:
+    kept = sorted(values)[TRIM : len(values) - TRIM]
+    return sum(kept) / len(kept)
+
+
+@contextmanager
+def collector_off():
+    """No garbage collection inside: one would charge the garbage of many iterations to a single one."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
