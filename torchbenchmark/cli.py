@@ -106,6 +106,7 @@ def list_models(
 def print_run(run: Run) -> None:
     """A table of the tests and one line of planned against delivered."""
     table = Table("test", "status", "latency", "CPU time", "first batch", "memory", "processes")
+    table.columns[0].overflow = "fold"
     for record in sorted(run.records, key=lambda record: record.test):
         if record.status is Status.OK:
             table.add_row(
@@ -119,7 +120,9 @@ def print_run(run: Run) -> None:
             )
         else:
             style = STYLES.get(record.status, "red")
-            table.add_row(escape(record.test), f"[{style}]{record.status}", escape(record.reason[:160]))
+            table.add_row(
+                escape(record.test), f"[{style}]{record.status}", "-", "-", "-", "-", str(len(record.processes))
+            )
     console.print(table)
     counts = ", ".join(f"{count} {status}" for status, count in run.counts().items() if count)
     console.print(f"planned {len(run.header.plan)}, delivered {len(run.records)}: {counts}")

@@ -88,9 +88,7 @@ def _ask(python: Path, subject: str) -> dict[str, Any]:
         with os.fdopen(read, "rb") as pipe:
             answer = pipe.read()
     except OSError as error:
-        raise BenchmarkError(
-            f"{python}: not a usable interpreter ({error.strerror}); name a python with torch"
-        ) from error
+        raise BenchmarkError(f"{python}: not a usable interpreter ({error.strerror}); name another") from error
     except subprocess.TimeoutExpired as error:
         raise BenchmarkError(f"{python}: did not tell its versions within {IDENTITY_TIMEOUT_S} s") from error
     finally:

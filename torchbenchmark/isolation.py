@@ -1,4 +1,4 @@
-"""The driver's end of a zygote: starts it, asks it for measurements one at a time, and ends it with all its children."""
+"""The driver's end of a zygote: starts it, has it measure one test at a time, and ends it with all its children."""
 
 import contextlib
 import json

@@ -141,7 +141,7 @@ class Registry:
 
     def __init__(self, extra_folders: Sequence[Path] = ()) -> None:
         self.models: dict[str, ModelEntry] = {}
-        for root in (BUILT_IN_MODELS, *extra_folders):
+        for root in (BUILT_IN_MODELS, *(folder.resolve() for folder in extra_folders)):
             if not root.is_dir():
                 raise BenchmarkError(f"{root}: no such folder of models")
             for folder in sorted(root.iterdir()):
@@ -213,6 +213,6 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
 
 def _drop_docstrings(tree: ast.Module) -> None:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]

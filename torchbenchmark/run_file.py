@@ -75,9 +75,7 @@ class RunFile:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock)
-            raise BenchmarkError(
-                f"{path}: another torchbench is writing this run; wait for it or name another file"
-            ) from error
+            raise BenchmarkError(f"{path}: another torchbench writes this run; wait, or name another file") from error
 
     def start(self, header: RunHeader) -> None:
         """Begin a new run. Raises BenchmarkError if the file holds one already."""
@@ -142,9 +140,8 @@ class RunFile:
             try:
                 entry = _ENTRY.validate_json(line)
             except ValidationError as error:
-                raise BenchmarkError(
-                    f"{self.journal}:{number}: {first_problem(error)}; remove the file to drop it"
-                ) from error
+                problem = first_problem(error)
+                raise BenchmarkError(f"{self.journal}:{number}: {problem}; remove the file to drop it") from error
             if isinstance(entry, _Measured):
                 self._note_process(entry.test, entry.process, entry.batch_size)
             else:

@@ -15,8 +15,16 @@ EXIT_REGRESSION = 1
 EXIT_BROKEN = 2
 EXIT_INTERRUPTED = 130
 
-console = Console(soft_wrap=True, highlight=False)
-error_console = Console(stderr=True, soft_wrap=True, highlight=False)
+LOG_WIDTH = 160  # columns where output goes to a file or a job's log, which rich would take for 80
+
+
+def _console(*, stderr: bool) -> Console:
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(stderr=stderr, highlight=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal)
+
+
+console = _console(stderr=False)
+error_console = _console(stderr=True)
 
 
 def new_app(help_text: str) -> typer.Typer:

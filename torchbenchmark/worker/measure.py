@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 import torch
+import torch._dynamo  # noqa: F401 - the first optimizer step would import it, inside the first batch
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.experiment import EVAL_MODE_TRAINING

@@ -61,7 +61,7 @@ def cuda_touched() -> bool:
         return True
     for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/self/fd/{descriptor}").startswith("/dev/nvidia-uvm"):
+            if Path(f"/proc/self/fd/{descriptor}").readlink().name.startswith("nvidia-uvm"):
                 return True
     return False
 

@@ -1,0 +1,24 @@
+import subprocess
+import time
+
+import torch
+
+from torchbenchmark.model import BenchmarkModel, Preset
+
+
+class Model(BenchmarkModel):
+    """One linear layer that never ends its first iteration, and leaves a process behind that does not either."""
+
+    PRESETS = {"tiny": Preset(train_batch=8, eval_batch=8, shape={"width": 32})}
+
+    def setup(self) -> None:
+        width = self.shape["width"]
+        self.module = torch.nn.Linear(width, width).to(self.device)
+        self.example_inputs = (torch.randn(self.batch_size, width, device=self.device),)
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-3)
+
+    def forward(self) -> torch.Tensor:
+        loss = self.call_module().square().mean()
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        time.sleep(600)
+        return loss
