@@ -1,0 +1,12 @@
+"""Models are tried on one thread: the sizes are tiny, and losses are compared bit by bit."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,79 @@
+"""Metadata and suites of the built-in models: read without torch, and true to the published taxonomy."""
+
+import csv
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from torchbenchmark.registry import Registry, load_suite
+
+ROOT = Path(__file__).parents[2]
+TAXONOMY = ROOT.parent / "shared" / "data" / "v1_score" / "taxonomy.csv"
+MODELS = ("resnet18", "timm_vision_transformer", "hf_Bert", "dlrm", "soft_actor_critic")
+
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+@every_model
+def test_category_and_domain_are_those_of_the_published_taxonomy(name):
+    if not TAXONOMY.is_file():
+        pytest.skip(f"the published taxonomy is not here ({TAXONOMY})")
+    with TAXONOMY.open(encoding="utf-8") as file:
+        published = {row["model"]: (row["category"], row["domain"]) for row in csv.DictReader(file)}
+    metadata = Registry().model(name).metadata
+    assert (metadata.category, metadata.domain) == published[name]
+
+
+@every_model
+def test_what_a_model_requires_are_names_of_distributions(name):
+    for distribution in Registry().model(name).metadata.requires:
+        assert version(distribution)
+
+
+@every_model
+def test_the_presets_of_the_metadata_are_those_of_the_class(name):
+    loaded = __import__(f"torchbenchmark.models.{name}", fromlist=["Model"])
+    assert set(Registry().model(name).metadata.presets) == set(loaded.Model.PRESETS)
+
+
+def test_the_registry_reads_all_metadata_and_sources_without_importing_torch_or_a_model():
+    done = python(
+        "import sys\n"
+        "from torchbenchmark.registry import Registry, load_suite\n"
+        "for entry in Registry().models.values():\n"
+        "    entry.metadata, entry.source_hash\n"
+        "load_suite('smoke'), load_suite('v1')\n"
+        "heavy = {'torch', 'timm', 'transformers', 'torchvision', 'numpy'} & set(sys.modules)\n"
+        "models = [name for name in sys.modules if name.startswith('torchbenchmark.models')]\n"
+        "print(sorted(heavy), models)\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[] []"
+
+
+def test_models_in_plain_torch_import_where_the_drivers_libraries_are_missing():
+    done = python(
+        "import sys\n"
+        "for name in ('pydantic', 'yaml', 'typer', 'rich', 'jinja2', 'boto3', 'requests', 'timm', 'transformers'):\n"
+        "    sys.modules[name] = None\n"
+        "import torchbenchmark.models.resnet18, torchbenchmark.models.dlrm, torchbenchmark.models.soft_actor_critic\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("suite", "preset"), [("smoke", "tiny"), ("v1", "full")])
+def test_a_suite_plans_both_tests_of_the_five_models(suite, preset):
+    registry = Registry()
+    planned = registry.experiments(load_suite(suite), ["cpu"])
+    ids = {experiment.id for experiment in planned}
+    suffix = "" if preset == "full" else f"-{preset}"
+    assert {f"test_{test}[{name}-cpu-eager{suffix}]" for name in MODELS for test in ("train", "eval")} <= ids
+    for experiment in planned:
+        assert registry.model(experiment.model).unsupported_reason(experiment) is None
