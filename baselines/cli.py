@@ -1,0 +1,192 @@
+"""`torchbench baseline`: what a store holds, pins, and the history."""
+
+import fnmatch
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from baselines.errors import BaselineError
+from baselines.history import read_nights, rebuild_history
+from baselines.pins import read_pins, remove_pin, set_pin
+from baselines.runs import list_runs, list_series, load_run
+from baselines.series import ChannelSummary, NightSummary, Statistic, summarise
+from baselines.store import Store, open_store
+from torchbenchmark.terminal import EXIT_BROKEN, console, new_app
+
+StoreOption = Annotated[str, typer.Option("--store", help="The store: a folder.")]
+SuiteArgument = Annotated[str, typer.Argument(help="Name of the suite.")]
+ClassArgument = Annotated[str, typer.Argument(metavar="CLASS", help="The machine class, as `list` shows it.")]
+RunArgument = Annotated[str, typer.Argument(help="Key of the run, runs/SUITE/CLASS/NIGHT, as `history` shows it.")]
+
+
+def register(app: typer.Typer) -> None:
+    baseline = new_app("What a store of baselines holds: runs, their history, pins.")
+    for name, command in (
+        ("list", list_baselines),
+        ("history", show_history),
+        ("show", show_run),
+        ("pin", pin_run),
+        ("unpin", unpin),
+        ("rebuild", rebuild),
+    ):
+        baseline.command(name)(command)
+    app.add_typer(baseline, name="baseline")
+
+
+def list_baselines(store: StoreOption) -> None:
+    """Suites and classes, their nights and pins."""
+    opened = open_store(store, must_exist=True)
+    table = _table("suite", "class", "nights", "first", "last", "pins")
+    for suite, machine_class in list_series(opened):
+        dates = [prefix.rpartition("/")[2][:10] for prefix in list_runs(opened, suite, machine_class)]
+        pins = ", ".join(read_pins(opened, suite, machine_class))
+        table.add_row(*_texts(suite, machine_class, str(len(dates)), dates[0], dates[-1], pins))
+    if not table.rows:
+        console.print("no runs yet")
+        return
+    _show(table)
+
+
+def show_history(
+    store: StoreOption,
+    suite: SuiteArgument,
+    machine_class: ClassArgument,
+    nights: Annotated[int, typer.Option(min=1, help="How many, from the newest back.")] = 14,
+    test: Annotated[str | None, typer.Option(help="Show this test (or glob of ids) night by night.")] = None,
+    channel: Annotated[str, typer.Option(help="With --test: the channel.")] = "cpu_time",
+    statistic: Annotated[Statistic, typer.Option(help="With --test: p20, median or mean of a process.")] = "p20",
+) -> None:
+    """The last nights of a suite in a class."""
+    opened = open_store(store, must_exist=True)
+    found = _newest_nights(opened, suite, machine_class, nights)
+    _show(_night_table(found) if test is None else _series_table(found, test, channel, statistic))
+
+
+def show_run(store: StoreOption, run: RunArgument) -> None:
+    """One night: its build, environment and every test."""
+    night = summarise(load_run(open_store(store, must_exist=True), run))
+    for name, value in (
+        ("run", night.run),
+        ("started", f"{night.started:%Y-%m-%d %H:%M:%S} UTC"),
+        ("build", f"{night.build.subject} {night.build.version} {night.build.commit or ''} ({night.build.id})"),
+        ("environment", night.environment.fingerprint),
+        ("coverage", f"{night.coverage:.0%}"),
+    ):
+        console.print(Text(f"{name:<12} {value}"))
+    table = _table("test", "status", "medians of its processes")
+    for test, summary in night.tests.items():
+        values = ", ".join(f"{name} {_value(channel, 'median')}" for name, channel in summary.channels.items())
+        table.add_row(*_texts(test, str(summary.status or "no record"), values or summary.reason))
+    _show(table)
+
+
+def pin_run(
+    store: StoreOption,
+    name: Annotated[str, typer.Argument(help="The pin, such as release.")],
+    run: RunArgument,
+) -> None:
+    """Give a run a name; every later report shows the change against it."""
+    set_pin(open_store(store, must_exist=True), name, run)
+    console.print(Text(f"{name} is {run}"))
+
+
+def unpin(
+    store: StoreOption,
+    name: Annotated[str, typer.Argument(help="The pin.")],
+    suite: SuiteArgument,
+    machine_class: ClassArgument,
+) -> None:
+    """Take a pin away. The run stays."""
+    remove_pin(open_store(store, must_exist=True), suite, machine_class, name)
+    console.print(Text(f"{name} is no pin of {suite} on {machine_class} any more"))
+
+
+def rebuild(
+    store: StoreOption,
+    suite: Annotated[str | None, typer.Argument(help="Only this suite.")] = None,
+    machine_class: Annotated[str | None, typer.Argument(metavar="CLASS", help="Only this class.")] = None,
+) -> None:
+    """Make the history again from the runs. A run that cannot be read is told and left out (exit code 2)."""
+    opened = open_store(store, must_exist=True)
+    chosen = [
+        (one, other) for one, other in list_series(opened) if suite in (None, one) and machine_class in (None, other)
+    ]
+    if not chosen:
+        raise BaselineError(f"{store}: no such runs; see `torchbench baseline list`")
+    left_out = 0
+    for one, other in chosen:
+        rebuilt = rebuild_history(opened, one, other)
+        left_out += len(rebuilt.left_out)
+        console.print(Text(f"{one} on {other}: {rebuilt.nights} nights in {len(rebuilt.months)} months"))
+        for problem in rebuilt.left_out:
+            console.print(Text(f"left out: {problem}"), style="red")
+    if left_out:
+        raise typer.Exit(EXIT_BROKEN)
+
+
+def _newest_nights(store: Store, suite: str, machine_class: str, count: int) -> list[NightSummary]:
+    runs = list_runs(store, suite, machine_class)
+    if not runs:
+        raise BaselineError(f"{store.location}: no runs of {suite} on {machine_class}; see `torchbench baseline list`")
+    last_day = datetime.fromisoformat(runs[-1].rpartition("/")[2][:10]).replace(tzinfo=UTC)
+    return read_nights(store, suite, machine_class, count, before=last_day + timedelta(days=1))
+
+
+def _night_table(nights: Sequence[NightSummary]) -> Table:
+    table = _table("started (UTC)", "version", "commit", "environment", "ok", "coverage", "key")
+    for night in nights:
+        table.add_row(
+            *_texts(
+                f"{night.started:%Y-%m-%d %H:%M}",
+                night.build.version,
+                (night.build.commit or "")[:12],
+                night.environment.fingerprint,
+                f"{len(night.ok_tests)} of {len(night.tests)}",
+                f"{night.coverage:.0%}",
+                night.key,
+            )
+        )
+    return table
+
+
+def _series_table(nights: Sequence[NightSummary], pattern: str, channel: str, statistic: Statistic) -> Table:
+    table = _table("started (UTC)", "version", "test", "workload", f"{channel} {statistic}")
+    literal = pattern.replace("[", "[[]")  # a test id's brackets are meant as they stand
+    for night in nights:
+        for test, summary in night.tests.items():
+            if not fnmatch.fnmatchcase(test, literal):
+                continue
+            measured = summary.channels.get(channel) if summary.ok else None
+            value = _value(measured, statistic) if measured else str(summary.status or "no record")
+            started = f"{night.started:%Y-%m-%d %H:%M}"
+            table.add_row(*_texts(started, night.build.version, test, summary.workload.hash, value))
+    if not table.rows:
+        known = ", ".join(sorted({test for night in nights for test in night.tests}))
+        raise BaselineError(f"no test {pattern!r} in these nights; they have: {known}")
+    return table
+
+
+def _value(channel: ChannelSummary, statistic: Statistic) -> str:
+    return f"{channel.location(statistic):.6g} {channel.unit}".removesuffix(" 1")  # a count has no unit
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None)
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    return table
+
+
+def _texts(*cells: str) -> list[Text]:
+    """A test id's brackets would be taken for markup."""
+    return [Text(cell) for cell in cells]
+
+
+def _show(table: Table) -> None:
+    """As wide as its content: a cut key or test id is useless in a log."""
+    table.width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    console.print(table)

@@ -1,0 +1,7 @@
+"""The exception of this package."""
+
+from torchbenchmark.errors import SentinelError
+
+
+class BaselineError(SentinelError):
+    """What is stored, or was to be stored, cannot be used: a key, a run, a history, a pin, a series."""

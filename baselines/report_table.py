@@ -1,0 +1,88 @@
+"""A detection's report on the terminal: what moved, what differs beside the numbers, the verdict last."""
+
+from rich.table import Table
+from rich.text import Text
+
+from baselines.report import NightRef, Report, Row, State
+from torchbenchmark.terminal import console
+
+_STYLES = {
+    State.SLOWER: "red",
+    State.NEWLY_FAILING: "red",
+    State.GONE: "yellow",
+    State.NOT_COMPARABLE: "yellow",
+    State.FASTER: "green",
+    State.FIXED: "green",
+}
+_VERDICT_STYLES = {"clean": "green", "baseline made": "green", "regression": "red", "broken": "red"}
+_NUMBERS = ("baseline", "tonight", "change", "pin", "nights")
+_MOST_DIFFERENCES = 20  # of a new image there may be hundreds; all are in the JSON
+
+
+def print_report(report: Report) -> None:
+    _line(f"tonight   {_night(report.tonight)}")
+    _line(f"baseline  {_night(report.baseline) if report.baseline else 'none'}")
+    if report.pin:
+        _line(f"pinned    {_night(report.pin)}")
+    console.print(_table(report))
+    for count in report.counts:
+        _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
+    for difference in report.differences[:_MOST_DIFFERENCES]:
+        _line(f"differs: {difference.group} {difference.field}: {difference.old} -> {difference.new}")
+    if len(report.differences) > _MOST_DIFFERENCES:
+        _line(f"differs: and {len(report.differences) - _MOST_DIFFERENCES} more (--json has all)")
+    if report.total:
+        pinned = f", {report.pin_total.score:.1f} against the pin" if report.pin_total else ""
+        _line(f"total {report.total.score:.1f} ({report.total.change:+.2%}) over {report.total.tests} tests{pinned}")
+        if report.total.left_out:
+            _line(f"not in the total, in no category: {', '.join(report.total.left_out)}")
+    _line(f"by the flat 7 % and 1 %: {report.flat.verdict}: {report.flat.reason}")
+    _line(f"{report.verdict}: {report.reason}", f"bold {_VERDICT_STYLES[report.verdict]}")
+
+
+def _table(report: Report) -> Table:
+    order = list(State)
+    rows = sorted(report.rows, key=lambda row: (order.index(row.state), -(row.change or 0), row.test))
+    cells = [_cells(row) for row in rows]
+    headings = [heading for heading in cells[0] if any(row[heading] for row in cells)]
+    table = Table(box=None)
+    for heading in headings:
+        table.add_column(heading, no_wrap=True, justify="right" if heading in _NUMBERS else "left")
+    for row, shown in zip(rows, cells, strict=True):
+        table.add_row(*(Text(shown[heading]) for heading in headings), style=_STYLES.get(row.state))
+    # As wide as its content: a cut test id is useless in a log.
+    table.width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    return table
+
+
+def _cells(row: Row) -> dict[str, str]:
+    alert = f"alert open since {row.alert:%Y-%m-%d}" if row.alert else ""
+    return {
+        "test": row.test,
+        "state": str(row.state),
+        "channel": f"{row.channel} {row.statistic}" if row.channel else "",
+        "baseline": _value(row.baseline, row.unit),
+        "tonight": _value(row.tonight, row.unit),
+        "change": _percent(row.change),
+        "pin": _percent(row.pin_change),
+        "nights": str(row.nights) if row.nights else "",
+        "other channels": ", ".join(f"{name} {_percent(change)}" for name, change in row.others.items()),
+        "reason": "; ".join(filter(None, (row.reason, alert))),
+    }
+
+
+def _value(value: float | None, unit: str | None) -> str:
+    return "" if value is None else f"{value:.5g} {unit}".removesuffix(" 1")  # a count has no unit
+
+
+def _percent(change: float | None) -> str:
+    return "" if change is None else f"{change:+.1%}"
+
+
+def _night(night: NightRef) -> str:
+    commit = f" ({night.commit[:12]})" if night.commit else ""
+    return f"{night.started:%Y-%m-%d %H:%M} {night.version}{commit}, coverage {night.coverage:.0%}, run {night.run}"
+
+
+def _line(text: str, style: str | None = None) -> None:
+    console.print(Text(text), style=style)

@@ -1,0 +1,176 @@
+"""A night in a few numbers per test and channel, and the segment: how far back nights are comparable to tonight."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from baselines.runs import run_prefix
+from torchbenchmark.records import Build, Channel, Environment, Measuring, Record, Run, Status, Workload
+
+Statistic = Literal["p20", "median", "mean"]
+NO_RECORD = "no record: the run ended before this test"
+
+
+def _in_utc(time: datetime) -> datetime:
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+UtcTime = Annotated[datetime, AfterValidator(_in_utc)]  # a time without a zone is taken for UTC
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class ChannelSummary(_Schema):
+    """One channel of one test: one value per process and statistic."""
+
+    unit: str
+    p20: tuple[float, ...]
+    median: tuple[float, ...]
+    mean: tuple[float, ...]
+
+    def location(self, statistic: Statistic) -> float:
+        """The night's one value of the channel: the median over the processes."""
+        return location(getattr(self, statistic))
+
+
+class TestSummary(_Schema):
+    """How one planned test ended; without a status if the run ended before it."""
+
+    __test__ = False  # not a class of tests, whatever pytest thinks of its name
+
+    workload: Workload
+    status: Status | None
+    reason: str = ""
+    channels: dict[str, ChannelSummary] = {}
+
+    @property
+    def ok(self) -> bool:
+        return self.status is Status.OK
+
+    @property
+    def failed(self) -> bool:
+        """Also true for a test without a record: it was meant to run and gave nothing."""
+        return self.status is None or self.status.failed
+
+
+class NightSummary(_Schema):
+    """One run of a suite, small enough to keep months of them in one object."""
+
+    run: str
+    key: str  # the run's prefix in a store; the same whether it is stored or not
+    suite: str
+    machine_class: str = Field(alias="class")
+    device: str
+    started: UtcTime
+    build: Build
+    environment: Environment  # without what changes by nature (`observed`)
+    measuring: Measuring
+    harness: str
+    coverage: float
+    tests: dict[str, TestSummary]
+
+    @property
+    def ok_tests(self) -> list[str]:
+        return [test for test, summary in self.tests.items() if summary.ok]
+
+
+def summarise(run: Run) -> NightSummary:
+    """The night of a run: every planned test is in it, also those without a record."""
+    header = run.header
+    records = {record.test: record for record in run.records}
+    return NightSummary(
+        run=header.run,
+        key=run_prefix(header),
+        suite=header.suite,
+        machine_class=header.machine_class,
+        device=header.device,
+        started=header.started,
+        build=header.build,
+        environment=header.environment.model_copy(update={"observed": {}}),
+        measuring=header.measuring,
+        harness=header.harness,
+        coverage=run.coverage,
+        tests={
+            planned.test: _summarise_test(planned.workload, records.get(planned.test))
+            for planned in sorted(header.plan, key=lambda planned: planned.test)
+        },
+    )
+
+
+def _summarise_test(workload: Workload, record: Record | None) -> TestSummary:
+    if record is None:
+        return TestSummary(workload=workload, status=None, reason=NO_RECORD)
+    names = sorted({name for process in record.processes for name in process.channels})
+    measured = {name: record.process_channels(name) for name in names}
+    return TestSummary(
+        workload=record.workload,
+        status=record.status,
+        reason=record.reason,
+        channels={name: _summarise_channel(channels) for name, channels in measured.items() if channels},
+    )
+
+
+def _summarise_channel(channels: Sequence[Channel]) -> ChannelSummary:
+    return ChannelSummary(
+        unit=channels[0].unit,
+        p20=tuple(channel.p20 for channel in channels),
+        median=tuple(channel.median for channel in channels),
+        mean=tuple(channel.mean for channel in channels),
+    )
+
+
+def location(values: Sequence[float]) -> float:
+    """Median of the values; not a number if there is none, or one that is not finite (a median would hide it)."""
+    if not values or not all(math.isfinite(value) for value in values):
+        return math.nan
+    return statistics.median(values)
+
+
+def chronological(nights: Sequence[NightSummary]) -> list[NightSummary]:
+    """Oldest first; of two that started in the same instant, by key."""
+    return sorted(nights, key=lambda night: (night.started, night.key))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The nights of one series that are comparable to tonight, oldest first, and what ended it going back."""
+
+    nights: tuple[NightSummary, ...]
+    ended_by: Literal["", "workload change", "environment change", "unit change"] = ""
+    reason: str = ""
+
+
+def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, channel: str) -> Segment:
+    """Going back from tonight while workload, environment and unit are the same as tonight's.
+
+    `history` is oldest first, without tonight. A night in which the test failed or was not planned does not end the
+    segment; it has no value of the series.
+    """
+    nights: list[NightSummary] = []
+    for night in reversed(history):
+        if change := _what_changed(night, tonight, test, channel):
+            ended_by, reason = change
+            return Segment(tuple(reversed(nights)), ended_by, f"{reason} after {night.started:%Y-%m-%d}")
+        nights.append(night)
+    return Segment(tuple(reversed(nights)))
+
+
+def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str) -> tuple[str, str] | None:
+    before, after = then.tests.get(test), now.tests[test]
+    if before is not None and before.workload.hash != after.workload.hash:
+        old, new = before.workload, after.workload
+        return "workload change", f"workload {old.version} ({old.hash}) became {new.version} ({new.hash})"
+    if then.environment.fingerprint != now.environment.fingerprint:
+        return "environment change", f"environment {then.environment.fingerprint} became {now.environment.fingerprint}"
+    if before is not None and channel in before.channels and channel in after.channels:
+        old_unit, new_unit = before.channels[channel].unit, after.channels[channel].unit
+        if old_unit != new_unit:
+            return "unit change", f"unit changed from {old_unit} to {new_unit}"
+    return None

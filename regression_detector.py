@@ -1,0 +1,450 @@
+"""The policy: which change of which channel, against which nights, is called a regression. The seed rule of TorchBench,
+with a baseline of several nights, segments and a judged channel per device. No numerics of its own.
+
+`torchbench detect`, or this file itself as a program.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+
+from baselines.differences import differences
+from baselines.history import add_night, read_nights
+from baselines.pins import pinned_night
+from baselines.policy import SEED_PER_TEST, SEED_TOTAL, Judged, Policy, load_policy
+from baselines.report import CountChange, Judgement, NightRef, Report, Row, State, Total
+from baselines.report_table import print_report
+from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
+from baselines.runs import run_prefix, store_run
+from baselines.series import NightSummary, Statistic, TestSummary, UtcTime, chronological, summarise
+from baselines.store import Store, open_store
+from score.errors import ScoreError
+from score.taxonomy import published_taxonomy
+from score.v1 import TARGET, weights_of
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.errors import SentinelError
+from torchbenchmark.experiment import Experiment
+from torchbenchmark.records import read_run
+from torchbenchmark.terminal import new_app, run_app
+from torchbenchmark.yaml_files import first_problem, load_yaml
+
+TOTAL = "total"  # in the open alerts: the alert of the total, which masks its nights for every test
+_ROUNDING = 1e-9  # 1.07 / 1.0 - 1 is a little more than 0.07; a change of exactly the limit is not above it
+_LARGEST_RATIO = 1e9  # no build is that much slower or faster: one side is not what it says
+_READ_AHEAD = 4  # nights read per night wanted: not every night has every test
+
+Weights = Callable[[Collection[str]], Mapping[str, float]]
+
+
+class DetectorError(SentinelError):
+    """What is to be compared does not belong together."""
+
+
+def v1_weights(tests: Collection[str]) -> dict[str, float]:
+    """The weights of Score V1; a test whose model has no category gets none."""
+    domain_of = published_taxonomy().domain_of
+    experiments = []
+    for experiment in map(Experiment.parse, tests):
+        try:
+            domain_of(experiment.model)
+        except ScoreError:
+            continue
+        experiments.append(experiment)
+    return {experiment.id: weight.total for experiment, weight in weights_of(experiments, domain_of).items()}
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What the rules look at."""
+
+    tonight: NightSummary
+    history: tuple[NightSummary, ...]  # oldest first
+    pinned: NightSummary | None
+    policy: Policy
+    masks: Mapping[str, Sequence[Mask]]
+
+    def baseline(self, test: str, channel: str, statistic: Statistic, nights: int | None = None) -> Baseline:
+        masks = (*self.masks.get(test, ()), *self.masks.get(TOTAL, ()))
+        valid = ValidNights(nights or self.policy.nights, self.policy.min_coverage, masks)
+        return rolling_baseline(self.tonight, self.history, test, channel, statistic, valid)
+
+    def alert(self, test: str) -> datetime | None:
+        """Since when the test has an open alert."""
+        return min((mask.since for mask in self.masks.get(test, ()) if mask.since_open), default=None)
+
+    @property
+    def valid_nights(self) -> list[NightSummary]:
+        valid = ValidNights(self.policy.nights, self.policy.min_coverage)
+        return [night for night in self.history if valid.covers(night)]
+
+    def before(self, test: str) -> TestSummary | None:
+        """How the test ended in the newest valid night that planned it."""
+        return next((night.tests[test] for night in reversed(self.valid_nights) if test in night.tests), None)
+
+
+def detect(
+    tonight: NightSummary,
+    history: Sequence[NightSummary],
+    policy: Policy,
+    *,
+    open_alerts: Mapping[str, datetime | str] | None = None,
+    masks: Mapping[str, Sequence[Mask]] | None = None,
+    pinned: NightSummary | None = None,
+    weights: Weights = v1_weights,
+) -> Report:
+    """Compare a night with the nights before it, in any order; tonight among them is left out.
+
+    `open_alerts` gives per test id, or TOTAL, since when its alert is open: nights from then on are no baseline.
+    `masks` gives the same of alerts that may be closed by now.
+    """
+    masked = {test: list(several) for test, several in (masks or {}).items()}
+    for test, opened in _parse_alerts(open_alerts or {}).items():
+        masked.setdefault(test, []).append(Mask(opened))
+    for night in (*history, *((pinned,) if pinned else ())):
+        _check_comparable(tonight, night)
+    earlier = tuple(night for night in chronological(history) if night.run != tonight.run)
+    evidence = _Evidence(tonight, earlier, pinned, policy, masked)
+    rows = [_compare(test, evidence) for test in sorted(tonight.tests)]
+    rows += [Row(test=test, state=State.GONE, reason="not planned tonight") for test in _vanished(evidence)]
+    newest = next(reversed(evidence.valid_nights or earlier), None)
+    total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
+    judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage)
+    return Report(
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        flat=_judge(tonight, rows, total, SEED_PER_TEST, SEED_TOTAL, policy.min_coverage),
+        policy=policy,
+        suite=tonight.suite,
+        machine_class=tonight.machine_class,
+        device=tonight.device,
+        tonight=_reference(tonight),
+        baseline=_reference(newest) if newest else None,
+        pin=_reference(pinned) if pinned else None,
+        total=total,
+        pin_total=_total(
+            {row.test: row.pin_change for row in rows if row.pin_change is not None}, weights, policy.total
+        ),
+        rows=tuple(sorted(rows, key=lambda row: row.test)),
+        counts=tuple(change for test in sorted(tonight.ok_tests) for change in _count_changes(test, evidence)),
+        differences=tuple(differences(newest, tonight)) if newest else (),
+    )
+
+
+def _compare(test: str, evidence: _Evidence) -> Row:
+    """The row of a test that is planned tonight."""
+    now, before, alert = evidence.tonight.tests[test], evidence.before(test), evidence.alert(test)
+    told = f"{now.status or 'missing'}: {now.reason}"
+    if now.failed:
+        failed_before = before is not None and before.failed
+        state = State.NEWLY_FAILING if before and before.ok else State.STILL_FAILING if failed_before else State.NEW
+        return Row(test=test, state=state, reason=told, alert=alert)
+    if not now.ok:
+        state = State.NOT_COMPARABLE if before is None or not before.ok else State.GONE
+        return Row(test=test, state=state, reason=told, alert=alert)
+    judged = _judged(now, evidence)
+    if judged is None:
+        wanted = ", ".join(one.channel for one in evidence.policy.for_device(evidence.tonight.device))
+        reason = f"tonight has none of the judged channels ({wanted})"
+        return Row(test=test, state=State.NOT_COMPARABLE, reason=reason, alert=alert)
+    return _compare_values(test, judged, evidence).model_copy(update={"alert": alert})
+
+
+def _judged(now: TestSummary, evidence: _Evidence) -> Judged | None:
+    judged = evidence.policy.for_device(evidence.tonight.device)
+    return next((one for one in judged if one.channel in CHANNELS and one.channel in now.channels), None)
+
+
+def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
+    """The row of a test that ended ok and has a judged channel."""
+    summary = evidence.tonight.tests[test].channels[judged.channel]
+    tonight, baseline = summary.location(judged.statistic), evidence.baseline(test, *judged.pair)
+    row = Row(
+        test=test,
+        state=State.NOT_COMPARABLE,
+        channel=judged.channel,
+        statistic=judged.statistic,
+        unit=summary.unit,
+        baseline=baseline.value,
+        tonight=tonight if math.isfinite(tonight) else None,
+        nights=baseline.nights,
+        others=_other_changes(test, judged.channel, evidence),
+    )
+    if not is_usable(judged.channel, tonight):
+        return row.model_copy(update={"reason": f"tonight's {judged.channel} is {tonight:g}, not a positive number"})
+    row = row.model_copy(update={"pin_change": _pin_change(test, judged, evidence)})
+    before = evidence.before(test)
+    fixed = before is not None and before.failed
+    if baseline.value is None:
+        state, reason = _without_baseline(test, baseline, evidence, fixed)
+        return row.model_copy(update={"state": state, "reason": reason})
+    change = _change(judged.channel, baseline.value, tonight)
+    if change is None:
+        return row.model_copy(update={"reason": "tonight and baseline are out of all proportion; check the unit"})
+    moved = _moved(change, evidence.policy.per_test)
+    # A test that is back but slow is a regression that its failure hid.
+    state = State.FIXED if fixed and moved is not State.SLOWER else moved
+    return row.model_copy(update={"state": state, "change": change, "reason": _was_failing(before) if fixed else ""})
+
+
+def _without_baseline(test: str, baseline: Baseline, evidence: _Evidence, fixed: bool) -> tuple[State, str]:
+    segment, seen = baseline.segment, [night for night in evidence.history if test in night.tests]
+    if all(night.tests[test].status is not None and night.tests[test].status.expected for night in seen):
+        return State.NEW, "skipped or unsupported until now" if seen else ""
+    if fixed:
+        return State.FIXED, f"{_was_failing(evidence.before(test))}; {baseline.reason}"
+    if segment.ended_by and not any(test in night.tests for night in segment.nights):
+        states = {"workload change": State.WORKLOAD_CHANGE, "environment change": State.ENVIRONMENT_CHANGE}
+        return states.get(segment.ended_by, State.NOT_COMPARABLE), segment.reason
+    return State.NOT_COMPARABLE, baseline.reason
+
+
+def _was_failing(before: TestSummary | None) -> str:
+    return f"was {before.status or 'missing'}: {before.reason}" if before else ""
+
+
+def _change(channel: str, baseline: float, tonight: float) -> float | None:
+    """Tonight over baseline, less 1; of a channel where higher is better the inverse, so that positive is slower."""
+    if baseline == 0 or tonight == 0:  # a count
+        return 0.0 if baseline == tonight else None
+    ratio = tonight / baseline if CHANNELS[channel].better == "lower" else baseline / tonight
+    return ratio - 1 if 1 / _LARGEST_RATIO < ratio < _LARGEST_RATIO else None
+
+
+def _moved(change: float, limit: float) -> State:
+    """Slower if above the limit; faster if the inverse ratio is, so that undoing a regression is an improvement."""
+    if change > limit + _ROUNDING:
+        return State.SLOWER
+    return State.FASTER if 1 / (1 + change) - 1 > limit + _ROUNDING else State.UNCHANGED
+
+
+def _total_moved(score: float, limit: float) -> State:
+    """By the score, as people read it: 1 % is a total under 990, and by symmetry one above 1000 / 0.99."""
+    if score / TARGET < 1 - limit - _ROUNDING:
+        return State.SLOWER
+    return State.FASTER if TARGET / score < 1 - limit - _ROUNDING else State.UNCHANGED
+
+
+def _other_changes(test: str, judged_channel: str, evidence: _Evidence) -> dict[str, float]:
+    changes = {}
+    for name, summary in evidence.tonight.tests[test].channels.items():
+        if name == judged_channel or name not in CHANNELS or CHANNELS[name].exact:
+            continue
+        tonight, baseline = summary.location("median"), evidence.baseline(test, name, "median").value
+        if baseline is None or not is_usable(name, tonight):
+            continue
+        if (change := _change(name, baseline, tonight)) is not None:
+            changes[name] = change
+    return changes
+
+
+def _count_changes(test: str, evidence: _Evidence) -> list[CountChange]:
+    changes = []
+    for name, summary in evidence.tonight.tests[test].channels.items():
+        if name in CHANNELS and CHANNELS[name].exact:
+            tonight, baseline = summary.location("median"), evidence.baseline(test, name, "median", nights=1).value
+            if baseline is not None and is_usable(name, tonight) and tonight != baseline:
+                changes.append(CountChange(test=test, channel=name, baseline=baseline, tonight=tonight))
+    return changes
+
+
+def _pin_change(test: str, judged: Judged, evidence: _Evidence) -> float | None:
+    """Against the pinned night; None also if workload, unit or environment are not what they were then."""
+    if evidence.pinned is None:
+        return None
+    valid = ValidNights(nights=1, min_coverage=0)
+    pinned = rolling_baseline(evidence.tonight, (evidence.pinned,), test, *judged.pair, valid).value
+    tonight = evidence.tonight.tests[test].channels[judged.channel].location(judged.statistic)
+    return None if pinned is None else _change(judged.channel, pinned, tonight)
+
+
+def _vanished(evidence: _Evidence) -> list[str]:
+    """Planned and meant to run in the newest valid night, not planned tonight."""
+    newest = next(reversed(evidence.valid_nights), None)
+    planned = newest.tests.items() if newest else ()
+    return [test for test, then in planned if test not in evidence.tonight.tests and (then.ok or then.failed)]
+
+
+def _total(changes: Mapping[str, float], weights: Weights, limit: float) -> Total | None:
+    weight = weights(sorted(changes)) if changes else {}
+    counted = {test: change for test, change in changes.items() if test in weight}
+    if not counted:
+        return None
+    log_ratio = math.fsum(weight[test] * math.log1p(change) for test, change in counted.items())
+    score = TARGET * math.exp(-log_ratio)
+    return Total(
+        score=score,
+        change=math.expm1(log_ratio),
+        state=_total_moved(score, limit),
+        tests=len(counted),
+        left_out=tuple(sorted(changes.keys() - counted.keys())),
+    )
+
+
+def _judge(
+    tonight: NightSummary,
+    rows: Sequence[Row],
+    total: Total | None,
+    per_test: float,
+    total_limit: float,
+    min_coverage: float,
+) -> Judgement:
+    """The verdict by these limits, with a reason in one line."""
+    if not tonight.ok_tests:
+        ends = Counter(str(summary.status or "without a record") for summary in tonight.tests.values())
+        told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+        return Judgement(verdict="broken", reason=f"no test ended ok: {told}")
+    compared = [row for row in rows if row.change is not None]
+    slower = [row for row in compared if _moved(row.change, per_test) is State.SLOWER]
+    faster = [row for row in compared if _moved(row.change, per_test) is State.FASTER]
+    failing = [row.test for row in rows if row.state is State.NEWLY_FAILING]
+    findings = [f"newly failing: {_few(failing)}"] if failing else []
+    if slower:
+        worst = sorted(slower, key=lambda row: -row.change)
+        findings.append(
+            f"slower by over {_limit(per_test)}: {_few([f'{row.test} {row.change:+.1%}' for row in worst])}"
+        )
+    if total is not None and _total_moved(total.score, total_limit) is State.SLOWER:
+        findings.append(f"total {total.score:.1f}, over {_limit(total_limit)} under {TARGET:.0f}")
+    if findings:
+        return Judgement(verdict="regression", reason="; ".join(findings))
+    if not compared:
+        low = "" if tonight.coverage >= min_coverage else f"; coverage {tonight.coverage:.0%}: no baseline either"
+        return Judgement(verdict="baseline made", reason=f"no test has a baseline yet: {_count_states(rows)}{low}")
+    besides = _count_states([row for row in rows if row.change is None])
+    parts = [
+        f"{len(compared)} tests compared, none slower by over {_limit(per_test)}",
+        f"total {total.score:.1f}" if total else "",
+        f"faster by over {_limit(per_test)}: {_few([row.test for row in faster])}" if faster else "",
+        f"not compared: {besides}" if besides else "",
+    ]
+    return Judgement(verdict="clean", reason="; ".join(filter(None, parts)))
+
+
+def _count_states(rows: Sequence[Row]) -> str:
+    return ", ".join(f"{count} {state}" for state, count in sorted(Counter(row.state for row in rows).items()))
+
+
+def _limit(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _parse_alerts(alerts: Any) -> dict[str, datetime]:
+    try:
+        return TypeAdapter(dict[str, UtcTime]).validate_python(alerts)
+    except ValidationError as error:
+        raise DetectorError(f"open alerts: {first_problem(error)}; expected a test id, or total: the time") from error
+
+
+def _check_comparable(tonight: NightSummary, other: NightSummary) -> None:
+    for name, ours, theirs in (
+        ("suite", tonight.suite, other.suite),
+        ("class", tonight.machine_class, other.machine_class),
+    ):
+        if ours != theirs:
+            raise DetectorError(
+                f"run {tonight.run} is of {name} {ours!r}, run {other.run} of {theirs!r}; "
+                f"only runs of one {name} can be compared"
+            )
+
+
+def _reference(night: NightSummary) -> NightRef:
+    build = night.build
+    return NightRef(
+        run=night.run,
+        key=night.key,
+        started=night.started,
+        build=build.id,
+        version=build.version,
+        commit=build.commit,
+        coverage=night.coverage,
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command("detect")(detect_command)
+
+
+def detect_command(
+    results: Annotated[Path, typer.Argument(help="The run to judge (.jsonl or .jsonl.gz).")],
+    store: Annotated[str | None, typer.Option(help="Compare with the history in this store: a folder.")] = None,
+    control: Annotated[list[Path] | None, typer.Option(help="Compare with this run instead; repeatable.")] = None,
+    policy: Annotated[str, typer.Option(help="Name of a policy (default, smoke), or its YAML file.")] = "default",
+    alerts: Annotated[Path | None, typer.Option(help="YAML of open alerts: a test id, or total: since when.")] = None,
+    pin: Annotated[str | None, typer.Option(help="Pinned run to compare with as well; default: the latest.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the report here as JSON.")] = None,
+    yaml_file: Annotated[Path | None, typer.Option("--yaml", help="Write the report here as YAML.")] = None,
+    add: Annotated[bool, typer.Option("--add", help="Put RESULTS into the store and its history as well.")] = False,
+) -> None:
+    """Compare a run with the nights before it. Exit code 0: clean, 1: regression, 2: broken."""
+    if (store is None) == (not control):
+        raise DetectorError("detect: what to compare with? give either --store or --control (repeatable)")
+    if store is None and (add or pin):
+        raise DetectorError(f"detect: {'--add' if add else '--pin'} needs --store")
+    rule = load_policy(policy)
+    open_alerts = _parse_alerts(load_yaml(alerts, DetectorError) or {}) if alerts else {}
+    run = read_run(results)
+    tonight, pinned = summarise(run), None
+    if store is None:
+        history = [summarise(read_run(path)) for path in control or ()]
+    else:
+        opened = open_store(store, must_exist=not add)
+        if add:  # first, so that whatever follows, the run is not lost
+            store_run(opened, run)
+            add_night(opened, run_prefix(run.header))
+        history = _read_history(opened, tonight, rule, open_alerts)
+        pinned = pinned_night(opened, tonight.suite, tonight.machine_class, pin)
+    report = detect(tonight, history, rule, open_alerts=open_alerts, pinned=pinned)
+    for path, content in ((json_file, report.to_json()), (yaml_file, report.to_yaml())):
+        if path is not None:
+            _write(path, content)
+    print_report(report)
+    raise typer.Exit(report.exit_code)
+
+
+def nights_to_read(policy: Policy) -> int:
+    """So many valid nights that also a test that some of them lack has its baseline."""
+    return policy.nights * _READ_AHEAD
+
+
+def _read_history(
+    store: Store, tonight: NightSummary, policy: Policy, open_alerts: Mapping[str, datetime]
+) -> list[NightSummary]:
+    """Enough of the history also behind the oldest alert."""
+    valid = ValidNights(policy.nights, policy.min_coverage, tuple(map(Mask, open_alerts.values())))
+    return read_nights(
+        store,
+        tonight.suite,
+        tonight.machine_class,
+        nights_to_read(policy),
+        before=tonight.started,
+        wanted=lambda night: valid.covers(night) and valid.mask_of(night) is None,
+    )
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise DetectorError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def main() -> None:
+    app = new_app("Compare a run with the nights before it.")
+    register(app)
+    run_app(app)
+
+
+if __name__ == "__main__":
+    main()
