@@ -1,0 +1,1 @@
+"""What people read: Markdown made from reports. Never imports bot.github."""

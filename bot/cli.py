@@ -1,0 +1,15 @@
+"""The command `torchbench`: joins the commands that each package owns."""
+
+import regression_detector
+from baselines import cli as baselines_commands
+from bot import nightly
+from score import cli as score_commands
+from torchbenchmark import cli as suite_commands
+from torchbenchmark.terminal import new_app, run_app
+
+
+def main() -> None:
+    app = new_app("Measure, score, compare and report the performance of PyTorch builds.")
+    for commands in (suite_commands, score_commands, baselines_commands, regression_detector, nightly):
+        commands.register(app)
+    run_app(app)

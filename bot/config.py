@@ -1,0 +1,60 @@
+"""The configuration of a nightly, from its YAML; docs/nightly.md describes every key."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.errors import BotError
+from torchbenchmark.yaml_files import read_yaml
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class NightlyConfig(BaseModel):
+    """What is measured on which build, against which store, and where alerts go. Paths are relative to the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suite: str = "smoke"
+    device: Literal["cpu", "cuda"] = "cpu"
+    models: tuple[Path, ...] = ()
+    python: Path | None = None  # interpreter of tonight's build; None for the one that runs the bot
+    subject: str = "torch"
+
+    rounds: Count = 3
+    processes: Count = 1
+    threads: Count | None = None
+    budget_s: Positive | None = None
+    timeout_s: Positive = 600.0
+    memory_limit_mib: Count | None = None
+
+    store: str = ".nightly/store"
+    work: Path = Path(".nightly/work")
+    outbox: Path = Path(".nightly/outbox")
+    policy: str = "default"
+    reference: str | None = None  # for the score; None for the first valid night of the store
+    owners: tuple[str, ...] = ()
+
+
+def load_config(path: Path) -> NightlyConfig:
+    """The configuration in a YAML file, its paths made absolute. Raises BotError naming file and key."""
+    config = read_yaml(path, NightlyConfig, BotError)
+    base = path.absolute().parent
+    changes: dict[str, object] = {
+        "models": tuple(base / folder for folder in config.models),
+        "work": base / config.work,
+        "outbox": base / config.outbox,
+    }
+    if "://" not in config.store:
+        changes["store"] = str(base / config.store)
+    if config.python is not None and config.python.parent != Path():
+        changes["python"] = base / config.python
+    for key in ("suite", "policy"):
+        value = getattr(config, key)
+        if value.endswith((".yaml", ".yml")):
+            changes[key] = str(base / value)
+    if config.reference is not None and (base / config.reference).exists():
+        changes["reference"] = str(base / config.reference)
+    return config.model_copy(update=changes)

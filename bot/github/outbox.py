@@ -1,0 +1,74 @@
+"""The outbox: a folder of Markdown files that stands in for the issue tracker. One file per alert, found again by the
+key hidden in it, whatever its name."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bot.errors import BotError
+
+_HIDDEN_KEY = re.compile(r"<!-- torchbench-alert: ([0-9a-f]{16}) -->")
+
+
+@dataclass(frozen=True)
+class Issue:
+    """An issue as it is filed."""
+
+    key: str
+    title: str
+    body: str
+    labels: tuple[str, ...]
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Filed:
+    key: str
+    title: str
+    path: Path
+    effect: Literal["created", "updated", "unchanged"]
+
+
+def hidden_key(key: str) -> str:
+    """The comment by which an issue is recognised; it is not shown."""
+    return f"<!-- torchbench-alert: {key} -->"
+
+
+class Outbox:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, issue: Issue) -> Filed:
+        """Create the issue's file, or update the one that has its key. Raises BotError if it cannot be written."""
+        content = _as_file(issue)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self._find(issue.key)
+            if path is not None and path.read_text(encoding="utf-8") == content:
+                return Filed(issue.key, issue.title, path, "unchanged")
+            target = path or self.folder / f"{_slug(issue.title)}-{issue.key[:8]}.md"
+            scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            scratch.write_text(content, encoding="utf-8")
+            scratch.replace(target)
+        except OSError as error:
+            raise BotError(f"{self.folder}: the outbox cannot be written: {error.strerror}") from error
+        return Filed(issue.key, issue.title, target, "updated" if path else "created")
+
+    def _find(self, key: str) -> Path | None:
+        for path in sorted(self.folder.glob("*.md")):
+            found = _HIDDEN_KEY.search(path.read_text(encoding="utf-8", errors="replace"))
+            if found and found[1] == key:
+                return path
+        return None
+
+
+def _as_file(issue: Issue) -> str:
+    state = "open" if issue.is_open else "closed"
+    labels = ", ".join(f"`{label}`" for label in issue.labels)
+    return f"{hidden_key(issue.key)}\n# {issue.title}\n\n*{state}* · {labels}\n\n{issue.body.rstrip()}\n"
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-")

@@ -1,0 +1,268 @@
+"""The nightly: measure, store, detect, score, file, report. Each step can be repeated: a killed night goes on where it
+was, stores nothing twice and files no second issue."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.panel import Panel
+from rich.text import Text
+
+from baselines.history import add_night, read_nights
+from baselines.pins import pinned_night, read_pins, set_pin
+from baselines.policy import Policy, load_policy
+from baselines.report import Report
+from baselines.report_table import print_report
+from baselines.rolling import Mask, ValidNights
+from baselines.runs import load_run, store_run
+from baselines.series import NightSummary, summarise
+from baselines.store import Store, open_store
+from bot.config import NightlyConfig, load_config
+from bot.github.alert_store import change_alerts, read_alerts
+from bot.github.alerts import Alert, apply_report, masks
+from bot.github.outbox import Filed, Issue, Outbox
+from bot.pages.issue import IssueFacts, NightLine, render_body, render_title, reproduce_commands
+from regression_detector import detect, nights_to_read
+from score.inputs import find_reference
+from score.taxonomy import published_taxonomy
+from score.v1 import ScoreV1, score_v1
+from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
+from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.formats import read_latencies
+from torchbenchmark.formats.run_records import measurements_of
+from torchbenchmark.records import Run
+from torchbenchmark.registry import load_suite
+from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.terminal import console
+
+SCHEMA = 1
+REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
+LABELS = {"regression": ("torchbench", "performance regression"), "failure": ("torchbench", "newly failing")}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The night's score, if there is something to score against."""
+
+    score: ScoreV1 | None
+    reference: str  # what 1000 is
+    problem: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    app.command("nightly")(nightly_command)
+
+
+def nightly_command(
+    config: Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")] = Path(
+        "nightly.yaml"
+    ),
+) -> None:
+    """Measure tonight's build, compare it with the nights before, and file what got slower.
+
+    Exit code 0: clean, 1: regression, 2: broken.
+    """
+    end_children_on_termination()
+    raise typer.Exit(run_nightly(load_config(config)))
+
+
+def run_nightly(config: NightlyConfig) -> int:
+    """One night from start to end. Returns the exit code."""
+    began = time.monotonic()
+    policy = load_policy(config.policy)
+    store = open_store(config.store)
+    file = config.work / "tonight.jsonl"
+
+    run = measure(config, file)
+    print_run(run)
+    key = store_run(store, run).rpartition("/")[0]
+    tonight = add_night(store, key)
+
+    alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+    report = judge(store, tonight, policy, masks(alerts))
+    scored = score(config, store, run, tonight)
+    pin_first_valid_night(store, tonight, key, policy)
+    alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
+    filed = file_alerts(config, alerts, report, run, scored)
+
+    print_report(report)
+    _print_summary(report, scored, filed, config)
+    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, time.monotonic() - began)
+    file.unlink()  # last: until here a killed night finds its run again and repeats the steps after it
+    return report.exit_code
+
+
+def measure(config: NightlyConfig, file: Path) -> Run:
+    """Tonight's run: a new one, or the rest of one that was killed, if it was begun on the same build and machine."""
+    request = RunRequest(
+        suite=load_suite(config.suite),
+        device=config.device,
+        rounds=config.rounds,
+        processes=config.processes,
+        subject=config.subject,
+        threads=config.threads,
+        budget_s=config.budget_s,
+        timeout_s=config.timeout_s,
+        memory_limit=None if config.memory_limit_mib is None else config.memory_limit_mib * 2**20,
+        model_folders=config.models,
+        **({} if config.python is None else {"python": config.python}),
+    )
+    with TerminalReporter() as reporter:
+        if file.exists() and file.stat().st_size > 0:
+            try:
+                return resume_run(file, request.python, reporter, retry_failed=False)
+            except BenchmarkError as problem:
+                aside = _set_aside(file)
+                console.print(f"an interrupted run cannot go on ({problem}); kept as {aside}", markup=False)
+        return start_run(request, file, reporter)
+
+
+def _set_aside(file: Path) -> Path:
+    aside = file.with_name(f"abandoned-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.jsonl")
+    file.replace(aside)
+    journal = file.with_name(f"{file.name}.journal")
+    if journal.exists():
+        journal.replace(aside.with_name(f"{aside.name}.journal"))
+    return aside
+
+
+def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[str, list[Mask]]) -> Report:
+    """Compare tonight with the stored nights before it."""
+    nights = nights_to_read(policy)
+    valid = ValidNights(policy.nights, policy.min_coverage)
+    every_mask = [mask for several in masked.values() for mask in several]
+    history = read_nights(
+        store,
+        tonight.suite,
+        tonight.machine_class,
+        nights,
+        before=tonight.started,
+        wanted=lambda night: valid.covers(night) and not any(mask.holds(night.started) for mask in every_mask),
+    )
+    pinned = pinned_night(store, tonight.suite, tonight.machine_class)
+    return detect(tonight, history, policy, masks=masked, pinned=pinned)
+
+
+def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) -> Scored:
+    """The V1 score of the run: against the configured reference, or else against the pinned first valid night."""
+    if config.reference is not None:
+        reference, name = read_latencies(find_reference(config.reference)), config.reference
+    else:
+        pins = read_pins(store, tonight.suite, tonight.machine_class)
+        if REFERENCE_PIN not in pins:
+            return Scored(None, "", "the first valid night becomes the reference, 1000")
+        pinned = load_run(store, pins[REFERENCE_PIN].run)
+        reference = measurements_of(pinned, pins[REFERENCE_PIN].run).latencies
+        then = summarise(pinned)
+        # A test whose workload changed since is another test: its old time is no reference for it.
+        reference = {
+            test: seconds
+            for test, seconds in reference.items()
+            if test not in tonight.tests or tonight.tests[test].workload == then.tests[test].workload
+        }
+        name = f"the run of {then.started:%Y-%m-%d}, {then.build.version}"
+    try:
+        results = measurements_of(run, "tonight").latencies
+        return Scored(score_v1(reference, results, published_taxonomy().domain_of), name)
+    except SentinelError as problem:
+        return Scored(None, name, str(problem))
+
+
+def pin_first_valid_night(store: Store, tonight: NightSummary, key: str, policy: Policy) -> None:
+    """The first night that is fit for a baseline becomes the reference; it stays until somebody moves the pin."""
+    if tonight.coverage < policy.min_coverage:
+        return
+    if REFERENCE_PIN not in read_pins(store, tonight.suite, tonight.machine_class):
+        set_pin(store, REFERENCE_PIN, key)
+
+
+def file_alerts(
+    config: NightlyConfig, alerts: tuple[Alert, ...], report: Report, run: Run, scored: Scored
+) -> list[Filed]:
+    """File every alert that tonight speaks of. What is filed already, unchanged, stays as it is."""
+    outbox = Outbox(config.outbox)
+    return [
+        outbox.put(_issue(alert, config, report, run, scored)) for alert in alerts if alert.knows(report.tonight.run)
+    ]
+
+
+def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> Issue:
+    facts = IssueFacts(
+        kind=alert.kind,
+        tests=alert.tests,
+        is_open=alert.is_open,
+        closed_because=alert.closed_because,
+        opened=f"{alert.opened:%Y-%m-%d}",
+        nights=tuple(
+            NightLine(
+                date=f"{night.started:%Y-%m-%d %H:%M}",
+                build=night.build,
+                findings=", ".join(f"{test} {found}" for test, found in night.findings.items()),
+                note=night.note,
+            )
+            for night in reversed(alert.nights)
+        ),
+        owners=config.owners,
+        reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy),
+        score=scored.score.total if scored.score else None,
+        score_of=scored.reference,
+    )
+    return Issue(
+        key=alert.key,
+        title=render_title(facts, report),
+        body=render_body(facts, report),
+        labels=LABELS[alert.kind],
+        is_open=alert.is_open,
+    )
+
+
+def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:
+    lines = Text()
+    if scored.score:
+        coverage = scored.score.coverage
+        lines.append(
+            f"score {scored.score.total:.1f} ({scored.reference} = 1000; "
+            f"{len(coverage.scored)} of {coverage.reference} tests of the reference)\n"
+        )
+    else:
+        lines.append(f"score: none, {scored.problem}\n")
+    for issue in filed:
+        lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.path}\n")
+    if not filed:
+        lines.append("no issue to file\n")
+    lines.append(f"details: {config.work / 'nightly.json'}")
+    console.print(Panel(lines, title=f"nightly {report.suite}, {report.machine_class}"))
+    console.print(Text(f"verdict: {report.verdict}: {report.reason}", style="bold"))
+
+
+def _write_summary(
+    path: Path, report: Report, scored: Scored, filed: list[Filed], run: Run, key: str, seconds: float
+) -> None:
+    summary: dict[str, Any] = {
+        "kind": "nightly",
+        "schema": SCHEMA,
+        "verdict": report.verdict,
+        "reason": report.reason,
+        "exit_code": report.exit_code,
+        "run": run.header.run,
+        "key": key,
+        "build": run.header.build.id,
+        "seconds": round(seconds, 1),
+        "planned": len(run.header.plan),
+        "delivered": {str(status): count for status, count in run.counts().items()},
+        "score": scored.score.as_json() if scored.score else None,
+        "score_reference": scored.reference,
+        "score_problem": scored.problem,
+        "issues": [
+            {"key": issue.key, "title": issue.title, "path": str(issue.path), "effect": issue.effect} for issue in filed
+        ],
+        "report": report.model_dump(mode="json", by_alias=True),
+    }
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    scratch.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    scratch.replace(path)

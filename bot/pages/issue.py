@@ -1,0 +1,145 @@
+"""The issue of an alert, as a maintainer reads it: verdict first, then the numbers, then how to see it oneself."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from baselines.report import Report, Row, State
+from torchbenchmark.records import RunHeader
+
+MOST_ROWS = 60  # of the table; the rest is counted
+LONGEST_TEXT = 300  # of anything that a model or a machine said
+
+
+@dataclass(frozen=True)
+class NightLine:
+    """One line of the alert's history."""
+
+    date: str
+    build: str
+    findings: str
+    note: str
+
+
+@dataclass(frozen=True)
+class IssueFacts:
+    """What the issue of one alert tells, beside the report of the night."""
+
+    kind: str  # "regression" or "failure"
+    tests: tuple[str, ...]  # of the alert
+    is_open: bool
+    closed_because: str
+    opened: str
+    nights: tuple[NightLine, ...]
+    owners: tuple[str, ...]
+    reproduce: tuple[str, ...]  # shell commands
+    score: float | None
+    score_of: str  # what 1000 is
+
+
+def render_title(facts: IssueFacts, report: Report) -> str:
+    """What happened, to how many tests, by how much, on which build. Plain text."""
+    rows = _rows(facts, report)
+    if facts.kind == "failure":
+        failing = [row for row in rows if row.state in (State.NEWLY_FAILING, State.STILL_FAILING)] or rows
+        return f"{_count(failing, 'test')} newly failing since {report.suite} of {facts.opened}"
+    slower = [row for row in rows if row.state is State.SLOWER]
+    worst = f" by up to {max(row.change for row in slower):.0%}" if slower else ""
+    what = f"{_count(facts.tests, 'test')} slower{worst}" if "total" not in facts.tests else "Total score lower"
+    return f"{what} since {report.suite} of {facts.opened}"
+
+
+def render_body(facts: IssueFacts, report: Report) -> str:
+    """The issue's Markdown, without its title."""
+    rows = _rows(facts, report)
+    named = {row.test for row in rows}
+    return (
+        _templates()
+        .get_template("issue.md.j2")
+        .render(
+            facts=facts,
+            report=report,
+            rows=rows[:MOST_ROWS],
+            more=max(0, len(rows) - MOST_ROWS),
+            slower=[row for row in rows if row.state is State.SLOWER],
+            failing=[row for row in rows if row.state in (State.NEWLY_FAILING, State.STILL_FAILING)],
+            counts=[count for count in report.counts if count.test in named],
+            unchanged=sum(row.state is State.UNCHANGED for row in report.rows),
+            improved=report.tests(State.FASTER),
+        )
+    )
+
+
+def reproduce_commands(header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str) -> tuple[str, ...]:
+    """The commands that measure these tests again as tonight, and compare them with the same nights."""
+    run = [
+        f"torchbench run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
+        f"--processes {header.processes} --threads {header.measuring.threads} --budget {header.measuring.budget_s:g}",
+        f"--python {_shell(header.build.interpreter)}",
+        *(f"--models {_shell(folder)}" for folder in header.model_folders),
+        *(f"--test {_shell(test)}" for test in tests if test != "total"),
+        "--out again.jsonl",
+    ]
+    return (
+        " \\\n  ".join(run),
+        f"torchbench detect again.jsonl --store {_shell(store)} --policy {_shell(policy)}",
+    )
+
+
+def _rows(facts: IssueFacts, report: Report) -> list[Row]:
+    """The alert's tests, worst first; of an alert of the total every test that was compared."""
+    whole = "total" in facts.tests
+    rows = [row for row in report.rows if row.test in facts.tests or (whole and row.change is not None)]
+    return sorted(rows, key=lambda row: (-(row.change or 0.0), row.test))
+
+
+def _count(items: Sequence[object], noun: str) -> str:
+    return f"{len(items)} {noun}" + ("" if len(items) == 1 else "s")
+
+
+def _shell(word: str) -> str:
+    return word if re.fullmatch(r"[A-Za-z0-9_./:=+-]+", word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("bot.pages", "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Markdown, not HTML: what others wrote goes through `code`
+    )
+    environment.filters |= {"code": inline_code, "percent": _percent, "quantity": _quantity}
+    return environment
+
+
+def inline_code(text: object) -> str:
+    """Foreign text as a code span of one line, in which nothing is a mention, a link, HTML or a table cell's end."""
+    plain = " ".join(str(text).split()).replace("`", "'").replace("|", "¦")
+    plain = re.sub(r"[^\x20-\x7e\u00a0-\uffff]", "", plain)
+    return f"`{plain[:LONGEST_TEXT] or ' '}`"
+
+
+def _percent(change: float | None) -> str:
+    return "" if change is None else f"{change:+.1%}"
+
+
+def _quantity(value: float | None, unit: str | None) -> str:
+    """A value with a unit that people read: 12.3 ms instead of 0.0123 s."""
+    if value is None:
+        return ""
+    scales: dict[str | None, tuple[tuple[float, str], ...]] = {
+        "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+        "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
+    }
+    for size, name in scales.get(unit, ()):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {name}"
+    shown: dict[str | None, Any] = {"1": "", None: ""}
+    return f"{value:.6g} {shown.get(unit, unit)}".rstrip()
