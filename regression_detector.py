@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -266,6 +266,8 @@ def _pin_change(test: str, judged: Judged, evidence: _Evidence) -> float | None:
 
 def _vanished(evidence: _Evidence) -> list[str]:
     """Planned and meant to run in the newest valid night, not planned tonight."""
+    if evidence.tonight.selection:
+        return []  # left out on purpose
     newest = next(reversed(evidence.valid_nights), None)
     planned = newest.tests.items() if newest else ()
     return [test for test, then in planned if test not in evidence.tonight.tests and (then.ok or then.failed)]
@@ -382,6 +384,9 @@ def detect_command(
     control: Annotated[list[Path] | None, typer.Option(help="Compare with this run instead; repeatable.")] = None,
     policy: Annotated[str, typer.Option(help="Name of a policy (default, smoke), or its YAML file.")] = "default",
     alerts: Annotated[Path | None, typer.Option(help="YAML of open alerts: a test id, or total: since when.")] = None,
+    before: Annotated[
+        datetime | None, typer.Option(help="Only nights that started before this time (UTC) are the baseline.")
+    ] = None,
     pin: Annotated[str | None, typer.Option(help="Pinned run to compare with as well; default: the latest.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the report here as JSON.")] = None,
     yaml_file: Annotated[Path | None, typer.Option("--yaml", help="Write the report here as YAML.")] = None,
@@ -396,6 +401,8 @@ def detect_command(
     open_alerts = _parse_alerts(load_yaml(alerts, DetectorError) or {}) if alerts else {}
     run = read_run(results)
     tonight, pinned = summarise(run), None
+    if before is not None:
+        before = before if before.tzinfo else before.replace(tzinfo=UTC)
     if store is None:
         history = [summarise(read_run(path)) for path in control or ()]
     else:
@@ -403,8 +410,10 @@ def detect_command(
         if add:  # first, so that whatever follows, the run is not lost
             store_run(opened, run)
             add_night(opened, run_prefix(run.header))
-        history = _read_history(opened, tonight, rule, open_alerts)
+        history = _read_history(opened, tonight, before or tonight.started, rule, open_alerts)
         pinned = pinned_night(opened, tonight.suite, tonight.machine_class, pin)
+    if before is not None:
+        history = [night for night in history if night.started < before]
     report = detect(tonight, history, rule, open_alerts=open_alerts, pinned=pinned)
     for path, content in ((json_file, report.to_json()), (yaml_file, report.to_yaml())):
         if path is not None:
@@ -419,16 +428,16 @@ def nights_to_read(policy: Policy) -> int:
 
 
 def _read_history(
-    store: Store, tonight: NightSummary, policy: Policy, open_alerts: Mapping[str, datetime]
+    store: Store, tonight: NightSummary, until: datetime, policy: Policy, open_alerts: Mapping[str, datetime]
 ) -> list[NightSummary]:
-    """Enough of the history also behind the oldest alert."""
+    """Enough of the history before `until`, also behind the oldest alert."""
     valid = ValidNights(policy.nights, policy.min_coverage, tuple(map(Mask, open_alerts.values())))
     return read_nights(
         store,
         tonight.suite,
         tonight.machine_class,
         nights_to_read(policy),
-        before=tonight.started,
+        before=until,
         wanted=lambda night: valid.covers(night) and valid.mask_of(night) is None,
     )
 

@@ -43,6 +43,11 @@ def store_run(store: Store, run: Run, shard: str = WHOLE_RUN) -> str:
     """
     if not _valid_shard(shard):
         raise BaselineError(f"shard {shard!r}: expected the form i-of-n with i from 0, such as {WHOLE_RUN}")
+    if run.header.selection:
+        raise BaselineError(
+            f"run {run.header.run} measured only {', '.join(run.header.selection)} of its suite, which is no night; "
+            "run the suite without --test to store it"
+        )
     key = f"{run_prefix(run.header)}/{shard}{ENDING}"
     store.create(key, encode_run(run))
     return key

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
+import numpy
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from baselines.runs import run_prefix
@@ -27,17 +28,31 @@ class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
+class Pooled(_Schema):
+    """Statistics over the samples of all processes together.
+
+    A neighbour on a shared CPU slows a process for its whole life. Pooled, one quick process of three is enough to keep
+    the 20th percentile where it belongs; a median over processes is wrong as soon as two are hit.
+    """
+
+    p20: float
+    median: float
+    mean: float
+
+
 class ChannelSummary(_Schema):
-    """One channel of one test: one value per process and statistic."""
+    """One channel of one test: one value per process and statistic, and over all samples of the night."""
 
     unit: str
     p20: tuple[float, ...]
     median: tuple[float, ...]
     mean: tuple[float, ...]
+    pooled: Pooled
 
     def location(self, statistic: Statistic) -> float:
-        """The night's one value of the channel: the median over the processes."""
-        return location(getattr(self, statistic))
+        """The night's one value of the channel; not a number if any process has one that is not finite."""
+        values = (*getattr(self, statistic), getattr(self.pooled, statistic))
+        return values[-1] if all(map(math.isfinite, values)) else math.nan
 
 
 class TestSummary(_Schema):
@@ -73,6 +88,7 @@ class NightSummary(_Schema):
     environment: Environment  # without what changes by nature (`observed`)
     measuring: Measuring
     harness: str
+    selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for a whole night
     coverage: float
     tests: dict[str, TestSummary]
 
@@ -96,6 +112,7 @@ def summarise(run: Run) -> NightSummary:
         environment=header.environment.model_copy(update={"observed": {}}),
         measuring=header.measuring,
         harness=header.harness,
+        selection=header.selection,
         coverage=run.coverage,
         tests={
             planned.test: _summarise_test(planned.workload, records.get(planned.test))
@@ -123,7 +140,13 @@ def _summarise_channel(channels: Sequence[Channel]) -> ChannelSummary:
         p20=tuple(channel.p20 for channel in channels),
         median=tuple(channel.median for channel in channels),
         mean=tuple(channel.mean for channel in channels),
+        pooled=_pool([sample for channel in channels for sample in channel.samples]),
     )
+
+
+def _pool(samples: Sequence[float]) -> Pooled:
+    p20, median = numpy.percentile(samples, [20, 50])
+    return Pooled(p20=float(p20), median=float(median), mean=math.fsum(samples) / len(samples))
 
 
 def location(values: Sequence[float]) -> float:
@@ -162,11 +185,19 @@ def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, c
     return Segment(tuple(reversed(nights)))
 
 
+def _how_measured(night: NightSummary) -> str:
+    """The settings that can move a number; limits that only end a test are none."""
+    settings = night.measuring.model_dump(exclude={"timeout_s", "memory_limit_bytes"})
+    return ", ".join(f"{name} {value:g}" for name, value in settings.items())
+
+
 def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str) -> tuple[str, str] | None:
     before, after = then.tests.get(test), now.tests[test]
     if before is not None and before.workload.hash != after.workload.hash:
         old, new = before.workload, after.workload
         return "workload change", f"workload {old.version} ({old.hash}) became {new.version} ({new.hash})"
+    if _how_measured(then) != _how_measured(now):
+        return "environment change", f"measuring ({_how_measured(then)}) became ({_how_measured(now)})"
     if then.environment.fingerprint != now.environment.fingerprint:
         return "environment change", f"environment {then.environment.fingerprint} became {now.environment.fingerprint}"
     if before is not None and channel in before.channels and channel in after.channels:

@@ -14,6 +14,7 @@ from baselines.errors import BaselineError
 from baselines.policy import Judged, Policy
 from baselines.report import Report, State
 from baselines.rolling import Mask
+from baselines.series import Pooled
 from regression_detector import TOTAL, DetectorError, detect, load_policy, v1_weights
 from torchbenchmark.records import Status
 
@@ -249,7 +250,9 @@ def test_another_suite_or_class_is_an_error_that_names_both(field):
 def with_value(night, test, value, channel="cpu_time"):
     """A night as no record could give it: built by hand."""
     summary = night.tests[test]
-    measured = summary.channels[channel].model_copy(update={"p20": (value,), "median": (value,), "mean": (value,)})
+    pooled = Pooled.model_construct(p20=value, median=value, mean=value)
+    values = {"p20": (value,), "median": (value,), "mean": (value,), "pooled": pooled}
+    measured = summary.channels[channel].model_copy(update=values)
     changed = summary.model_copy(update={"channels": {**summary.channels, channel: measured}})
     return night.model_copy(update={"tests": {**night.tests, test: changed}})
 
@@ -447,3 +450,20 @@ def test_thirty_nights_of_the_same_are_clean():
     report = judge(night_of(30, dict.fromkeys([A, B, C], 1.0)), history)
     assert report.verdict == "clean" and report.total.score == 1000
     assert report.tonight.started - report.baseline.started == timedelta(days=1)
+
+
+def test_a_run_of_a_selection_does_not_call_the_rest_gone():
+    whole = night_of(0, {A: 1.0, B: 1.0})
+    part = night_of(1, {A: 1.5}).model_copy(update={"selection": (A,)})
+    report = judge(part, [whole])
+    assert report.tests(State.GONE) == []
+    assert report.tests(State.SLOWER) == [A]
+
+
+def test_a_night_measured_with_other_settings_is_another_environment():
+    before = night_of(0, {A: 1.0})
+    longer = before.measuring.model_copy(update={"budget_s": 5.0})
+    patient = before.measuring.model_copy(update={"timeout_s": 900.0})
+    tonight = night_of(1, {A: 2.0})
+    assert row(judge(tonight.model_copy(update={"measuring": longer}), [before])).state is State.ENVIRONMENT_CHANGE
+    assert row(judge(tonight.model_copy(update={"measuring": patient}), [before])).state is State.SLOWER

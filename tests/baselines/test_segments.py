@@ -5,17 +5,17 @@ import statistics
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from night_factory import A, B, night_of
+from night_factory import A, B, night_of, run_of
 
 from baselines.differences import differences
 from baselines.rolling import Mask, ValidNights, rolling_baseline
-from baselines.series import location, segment
-from torchbenchmark.records import Status
+from baselines.series import location, segment, summarise
+from torchbenchmark.records import Run, Status
 
 SEVEN = ValidNights(nights=7, min_coverage=0.8)
 
 
-def test_the_location_of_a_night_is_the_median_of_its_processes_and_not_a_number_if_one_is_not():
+def test_a_baseline_is_the_median_of_its_nights_and_not_a_number_if_one_is_not():
     assert location((3.0, 1.0, 2.0)) == 2.0
     assert math.isnan(location(()))
     assert math.isnan(location((1.0, math.nan, 2.0)))
@@ -99,3 +99,24 @@ def test_two_nights_differ_in_the_fields_of_build_and_environment_that_changed()
     assert found[("build", "wheels.torch")] == ("2.14.0.dev0000", "2.14.0.dev0001")
     assert ("environment", "cpu") not in found
     assert differences(old, old) == []
+
+
+def test_one_quick_process_of_three_keeps_the_20th_percentile_of_the_night_where_it_belongs():
+    run = run_of(0, {A: {"cpu_time": (1.0, 1.8, 1.8)}})
+    record = run.records[0]
+    processes = tuple(
+        process.model_copy(
+            update={
+                "channels": {
+                    name: channel.model_copy(update={"samples": channel.samples * 40})
+                    for name, channel in process.channels.items()
+                }
+            }
+        )
+        for process in record.processes
+    )
+    night = summarise(Run(run.header, (record.model_copy(update={"processes": processes}),)))
+    summary = night.tests[A].channels["cpu_time"]
+    assert summary.p20 == (1.0, 1.8, 1.8)
+    assert summary.location("p20") == 1.0
+    assert summary.location("median") == 1.8
