@@ -208,7 +208,7 @@ def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored
             for night in reversed(alert.nights)
         ),
         owners=config.owners,
-        reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy),
+        reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened),
         score=scored.score.total if scored.score else None,
         score_of=scored.reference,
     )

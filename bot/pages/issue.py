@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -74,8 +75,10 @@ def render_body(facts: IssueFacts, report: Report) -> str:
     )
 
 
-def reproduce_commands(header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str) -> tuple[str, ...]:
-    """The commands that measure these tests again as tonight, and compare them with the same nights."""
+def reproduce_commands(
+    header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str, before: datetime
+) -> tuple[str, ...]:
+    """The commands that measure these tests again as tonight, and compare them with the nights before the alert."""
     run = [
         f"torchbench run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
         f"--processes {header.processes} --threads {header.measuring.threads} --budget {header.measuring.budget_s:g}",
@@ -86,7 +89,8 @@ def reproduce_commands(header: RunHeader, suite: str, tests: Sequence[str], stor
     ]
     return (
         " \\\n  ".join(run),
-        f"torchbench detect again.jsonl --store {_shell(store)} --policy {_shell(policy)}",
+        f"torchbench detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
+        f"--before {before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}",
     )
 
 

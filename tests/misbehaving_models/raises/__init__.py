@@ -1,10 +1,12 @@
+import os
+
 import torch
 
 from torchbenchmark.model import BenchmarkModel, Preset
 
 
 class Model(BenchmarkModel):
-    """One linear layer that raises in its first iteration."""
+    """One linear layer that raises in its first iteration, until the test says that the cause is gone."""
 
     PRESETS = {"tiny": Preset(train_batch=8, eval_batch=8, shape={"width": 32})}
 
@@ -16,4 +18,6 @@ class Model(BenchmarkModel):
 
     def forward(self) -> torch.Tensor:
         loss = self.call_module().square().mean()
-        raise ValueError("the shape is wrong on purpose")
+        if os.environ.get("WELL_BEHAVED") != "raises":
+            raise ValueError("the shape is wrong on purpose")
+        return loss

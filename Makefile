@@ -1,0 +1,52 @@
+# A newcomer's two commands: `make nightly` and `make test`. Each does its own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SUITE_READY := $(VENV)/.suite-installed
+TEST_READY := $(VENV)/.test-installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+.PHONY: nightly test test-all lint bench clean help
+
+help:
+	@echo "make nightly    measure the smoke suite on this machine's CPU and compare with the nights before"
+	@echo "make test       the tests of the default CI"
+	@echo "make test-all   also the long ones"
+	@echo "make lint       ruff and the import rules"
+	@echo "make bench      what the harness itself costs"
+
+# Exit 0 (clean) and 1 (regression found) are both a nightly that worked; 2 is a broken one.
+nightly: $(SUITE_READY)
+	@$(BIN)/torchbench nightly --config nightly.yaml; code=$$?; test $$code -le 1
+
+test: $(TEST_READY)
+	$(BIN)/python -m pytest -m "not long"
+
+test-all: $(TEST_READY)
+	$(BIN)/python -m pytest
+
+lint: $(TEST_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+bench: $(TEST_READY)
+	$(BIN)/python tests/bench/harness_cost.py
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "torchbench needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(SUITE_READY): $(VENV)/.created pyproject.toml constraints.txt
+	@echo "installing torchbench, torch, timm and transformers into $(VENV) (once, some minutes)"
+	$(PIP) --editable '.[all]'
+	@touch $@
+
+$(TEST_READY): $(SUITE_READY)
+	$(PIP) --editable '.[all,test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .nightly build dist *.egg-info

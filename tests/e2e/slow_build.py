@@ -1,0 +1,68 @@
+"""A second build for the pipeline tests: an interpreter that uses the first one's packages, but in which one operator
+does extra work.
+
+It is a virtual environment with a .pth file that adds the first one's site-packages and installs an import hook. As
+soon as torch.nn.functional is imported, its `gelu` is replaced by one that computes it several times over. Of the smoke
+suite, hf_Bert and timm_vision_transformer use gelu, and become about 60 % slower; no other model does.
+"""
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+SLOWED_MODELS = ("hf_Bert", "timm_vision_transformer")
+
+_HOOK = '''
+import importlib.machinery
+import sys
+
+REPEATS_IN_TRAINING, REPEATS_IN_INFERENCE = {training}, {inference}  # gelu is a smaller part of a training step
+
+
+class FunctionalFinder:
+    """Stands before the other finders until torch.nn.functional is looked for."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "torch.nn.functional":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        execute = spec.loader.exec_module
+
+        def execute_and_slow_down(module):
+            execute(module)
+            slow_down(module)
+
+        spec.loader.exec_module = execute_and_slow_down
+        return spec
+
+
+def slow_down(functional):
+    import torch
+
+    original = functional.gelu
+
+    def gelu(*arguments, **options):
+        repeats = REPEATS_IN_TRAINING if torch.is_grad_enabled() else REPEATS_IN_INFERENCE
+        with torch.no_grad():
+            for _ in range(repeats):
+                original(*arguments, **options)
+        return original(*arguments, **options)
+
+    functional.gelu = gelu
+
+
+sys.meta_path.insert(0, FunctionalFinder())
+'''
+
+
+def make_slow_build(folder: Path, *, training: int = 70, inference: int = 15) -> Path:
+    """Create the build in `folder` and return its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = folder / "bin" / "python"
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(subprocess.run([python, "-c", query], capture_output=True, text=True, check=True).stdout.strip())
+    (packages / "slow_gelu.py").write_text(_HOOK.format(training=training, inference=inference))
+    (packages / "overlay.pth").write_text(f"{sysconfig.get_path('purelib')}\nimport slow_gelu\n")
+    return python

@@ -1,0 +1,61 @@
+"""The main job, end to end, nothing mocked: a build with one slower operator against nights of the untouched build."""
+
+import json
+
+import pytest
+from nights import Nights
+from slow_build import SLOWED_MODELS, make_slow_build
+
+
+def slowed(tests) -> set[str]:
+    return {test for test in tests if any(model in test for model in SLOWED_MODELS)}
+
+
+@pytest.mark.timeout(600)
+def test_a_slower_operator_is_reported_by_exactly_its_tests_in_one_issue_that_the_next_night_updates(tmp_path):
+    nights = Nights(tmp_path)
+    first = nights.run()
+    assert first.exit_code == 0, first.output
+    assert first.summary["verdict"] == "baseline made"
+    assert first.output.rstrip().splitlines()[-1].startswith("verdict: baseline made")
+    every = {row["test"] for row in first.summary["report"]["rows"]}
+    assert len(every) == 10
+
+    slow_python = make_slow_build(tmp_path / "slow")
+    second = nights.run(slow_python)
+    assert second.exit_code == 1, second.output
+    assert second.tests("slower") == slowed(every), second.output
+    assert second.tests("unchanged") | second.tests("faster") == every - slowed(every)
+    assert second.summary["score"]["total"] < 950
+    assert second.summary["score"]["coverage"]["fraction"] == 1.0
+    (issue,) = nights.issues
+    body = issue.read_text()
+    assert all(f"`{test}`" in body for test in slowed(every))
+    assert "4 of 10 tests are slower" in body
+    assert "startup_code.overlay.pth" in body, "what differs between the builds"
+
+    third = nights.run(slow_python)
+    assert third.exit_code == 1, third.output
+    assert third.tests("slower") == slowed(every), "the slow night did not become the baseline"
+    assert nights.issues == [issue], "updated, not doubled"
+    assert [entry["effect"] for entry in third.summary["issues"]] == ["updated"]
+    assert "2 nights" in issue.read_text()
+
+    clean = nights.run()
+    assert clean.exit_code == 0, clean.output
+    assert clean.summary["verdict"] == "clean"
+    assert nights.issues == [issue]
+    assert "recovered, night 1 of 3" in issue.read_text()
+
+    stored = sorted(path.name for path in (tmp_path / "store" / "runs").rglob("*.jsonl.gz"))
+    assert len(stored) == 4
+    assert not (tmp_path / "work" / "tonight.jsonl").exists()
+
+
+def test_a_nightly_of_a_build_without_torch_is_broken_in_one_line(tmp_path, torchbench):
+    torchbench_config = tmp_path / "nightly.yaml"
+    torchbench_config.write_text(json.dumps({"python": "/bin/sh", "store": "store"}))
+    ended = torchbench("nightly", "--config", torchbench_config)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: /bin/sh:")
+    assert len(ended.stderr.splitlines()) == 1

@@ -1,0 +1,130 @@
+"""How a command line ends: its exit code, and one line for an error."""
+
+from collections.abc import Callable
+
+import pytest
+import typer
+
+from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.terminal import console, error_console, new_app, run_app
+
+
+class OtherError(SentinelError):
+    pass
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command that does `body`, given as `act`; (exit code, stdout, stderr)."""
+
+    def run(body: Callable[[], object], *arguments: str) -> tuple[int, str, str]:
+        app = new_app("A tool for tests.")
+        app.command("act")(lambda: body())
+        app.command("rest")(lambda: None)
+        with pytest.raises(SystemExit) as left:
+            run_app(app, arguments or ["act"])
+        return left.value.code, *capsys.readouterr()
+
+    return run
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def body() -> None:
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), (2, 2), ("text", 0)])
+def test_the_exit_code_is_what_the_command_returns(run, returned: object, code: int) -> None:
+    assert run(lambda: returned) == (code, "", "")
+
+
+def test_a_command_may_also_leave_with_a_code(run) -> None:
+    assert run(raising(typer.Exit(1))) == (1, "", "")
+
+
+@pytest.mark.parametrize("kind", [BenchmarkError, OtherError])
+def test_an_error_of_the_input_is_one_line_on_stderr_and_exit_2(run, kind: type[SentinelError]) -> None:
+    assert run(raising(kind("results.jsonl:3: not JSON\n  (line\ttorn); fetch it again"))) == (
+        2,
+        "",
+        "error: results.jsonl:3: not JSON (line torn); fetch it again\n",
+    )
+
+
+def test_an_error_is_shown_word_for_word_and_not_as_markup(run) -> None:
+    message = "unknown test 'test_eval[red]'; :warning: [bold]not[/bold] known [/]"
+    assert run(raising(BenchmarkError(message)))[2] == f"error: {message}\n"
+
+
+def test_a_long_error_is_not_wrapped_where_it_goes_to_a_log(run) -> None:
+    message = "word " * 200 + "end"
+    assert run(raising(BenchmarkError(message)))[2] == f"error: {message}\n"
+
+
+def test_an_error_of_the_program_is_one_line_too_and_asks_for_a_report(run) -> None:
+    assert run(raising(KeyError("seed"))) == (
+        2,
+        "",
+        "internal error: KeyError: 'seed' (please report; --debug shows the traceback)\n",
+    )
+
+
+@pytest.mark.parametrize("error", [BenchmarkError("bad file"), ValueError("bad program")])
+@pytest.mark.parametrize("arguments", [["act", "--debug"], ["--debug", "act"]])
+def test_debug_anywhere_gives_the_traceback(error: Exception, arguments: list[str]) -> None:
+    app = new_app("A tool for tests.")
+    app.command("act")(raising(error))
+    app.command("rest")(lambda: None)
+    with pytest.raises(type(error), match="bad") as raised:
+        run_app(app, arguments)
+    assert raised.traceback[-1].name == "body"
+
+
+def test_debug_changes_nothing_where_nothing_fails(run) -> None:
+    assert run(lambda: 1, "--debug", "act") == (1, "", "")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_an_interruption_is_exit_130_without_a_traceback(run, error: BaseException) -> None:
+    code, out, told = run(raising(error))
+    assert (code, out, told.strip()) == (130, "", "interrupted")
+
+
+@pytest.mark.parametrize("arguments", [["act", "--colour"], ["acct"], ["act", "surplus"]])
+def test_a_command_that_does_not_exist_or_fit_is_exit_2_with_the_usage(run, arguments: list[str]) -> None:
+    code, out, error = run(lambda: None, *arguments)
+    assert (code, out) == (2, "")
+    assert error.startswith("Usage: ")
+    assert arguments[-1] in error
+
+
+def test_help_is_exit_0_and_tells_of_debug(run) -> None:
+    code, out, error = run(lambda: None, "--help")
+    assert (code, error) == (0, "")
+    assert "A tool for tests." in out
+    assert "--debug" in out
+
+
+def test_arguments_come_from_the_command_line_where_none_are_given(run, monkeypatch, capsys) -> None:
+    app = new_app("A tool for tests.")
+    app.command("act")(lambda: 1)
+    app.command("rest")(lambda: None)
+    monkeypatch.setattr("sys.argv", ["tool", "act"])
+    with pytest.raises(SystemExit) as left:
+        run_app(app)
+    assert left.value.code == 1
+
+
+def test_text_that_no_terminal_can_show_ends_nothing(run) -> None:
+    code, out, error = run(lambda: console.print("half a \ud800"))
+    assert (code, out, error) == (0, "half a \\ud800\n", "")
+
+
+def test_output_for_a_log_is_plain_and_goes_where_it_belongs(run) -> None:
+    def body() -> None:
+        console.print("done", style="green")
+        error_console.print("careful", style="yellow")
+
+    assert run(body) == (0, "done\n", "careful\n")

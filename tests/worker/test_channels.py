@@ -1,0 +1,62 @@
+"""What the channels count, against workloads whose numbers are known by hand."""
+
+import torch
+
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.worker.channels import SECTIONS, dispatch
+from torchbenchmark.worker.timing import Timed
+
+SPEC = {"budget_s": 0.02, "warmup_cap_s": 0.02, "min_unit_s": 0.001, "min_samples": 3}
+
+
+class Product:
+    """Two matrix products and one sum: 2*2*64*32*16 + ... floating-point operations."""
+
+    batch_size = 64
+
+    def __init__(self) -> None:
+        self.a = torch.ones(64, 32)
+        self.b = torch.ones(32, 16, requires_grad=True)
+
+    def invoke(self) -> tuple[torch.Tensor, ...]:
+        return ((self.a @ self.b).sum(),)
+
+
+class Training(Product):
+    def invoke(self) -> tuple[torch.Tensor, ...]:
+        loss = super().invoke()[0]
+        loss.backward()
+        return (loss.detach(),)
+
+
+def count(model: Product) -> dict[str, list[float]]:
+    return dispatch.measure(Timed(model, lambda: None, SPEC))
+
+
+def test_operators_and_flops_of_a_forward_pass_are_exact():
+    counted = count(Product())
+    assert counted == {"operators": [2.0], "flops": [2.0 * 64 * 32 * 16]}
+
+
+def test_the_backward_pass_is_counted_too():
+    forward, training = count(Product()), count(Training())
+    assert training["flops"][0] == 2 * forward["flops"][0]  # the gradient of b alone: a needs none
+    assert training["operators"][0] > forward["operators"][0]
+
+
+def test_counting_twice_gives_the_same():
+    model = Training()
+    count(model)  # the first backward pass makes the gradient, later ones add to it
+    assert count(model) == count(model)
+
+
+def test_every_section_gives_channels_that_the_table_knows():
+    loop = Timed(Product(), lambda: None, SPEC)
+    given = [set(section.measure(loop)) for section in SECTIONS]
+    assert set().union(*given) == set(CHANNELS) - {"first_batch"}
+    assert sum(map(len, given)) == len(set().union(*given)), "two sections give the same channel"
+
+
+def test_throughput_is_batch_size_over_latency():
+    samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC))
+    assert samples["throughput"] == [64 / wall for wall in samples["latency"]]

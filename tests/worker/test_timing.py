@@ -1,0 +1,111 @@
+"""The timed loop, driven by a model that only sleeps or counts."""
+
+import gc
+import time
+
+import pytest
+import torch
+
+from torchbenchmark.worker.timing import Timed, collector_off, is_steady
+
+SPEC = {"budget_s": 0.1, "warmup_cap_s": 0.5, "min_unit_s": 0.010, "min_samples": 3}
+
+
+class Counting:
+    batch_size = 4
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds = seconds
+        self.calls = 0
+        self.collector_was_on = []
+
+    def invoke(self) -> tuple[torch.Tensor, ...]:
+        self.calls += 1
+        self.collector_was_on.append(gc.isenabled())
+        if self.seconds:
+            time.sleep(self.seconds)
+        return (torch.ones(1),)
+
+
+def timed(model: Counting, **spec: float) -> Timed:
+    return Timed(model, lambda: None, SPEC | spec)
+
+
+def test_short_iterations_are_looped_until_a_unit_lasts_ten_milliseconds():
+    loop = timed(Counting(0.0005))
+    loop.warm_up()
+    wall, _ = loop.unit()
+    assert loop.inner_loops > 5
+    assert wall >= 0.9 * SPEC["min_unit_s"]
+
+
+def test_long_iterations_are_not_looped():
+    loop = timed(Counting(0.02))
+    loop.warm_up()
+    assert loop.inner_loops == 1
+
+
+def test_samples_are_seconds_of_one_iteration_whatever_the_loop():
+    loop = timed(Counting(0.002))
+    loop.warm_up()
+    walls, cpus = loop.sample()
+    assert loop.inner_loops > 1
+    assert min(walls) >= 0.002
+    assert sorted(walls)[len(walls) // 2] < 0.004
+    assert len(walls) == len(cpus)
+    assert max(cpus) < 0.002, "sleeping costs no CPU time"
+
+
+def test_a_test_slower_than_the_budget_still_gives_the_least_number_of_samples():
+    loop = timed(Counting(0.03), budget_s=0.001)
+    walls, _ = loop.sample()
+    assert len(walls) == SPEC["min_samples"]
+
+
+def test_the_collector_is_off_in_the_timed_part_and_on_again_after_it():
+    model = Counting()
+    loop = timed(model)
+    loop.warm_up()
+    loop.sample()
+    assert not any(model.collector_was_on)
+    assert gc.isenabled()
+
+
+def test_the_collector_comes_back_when_the_model_raises():
+    with pytest.raises(ValueError), collector_off():
+        raise ValueError
+    assert gc.isenabled()
+
+
+def test_warm_up_counts_every_iteration():
+    model = Counting(0.001)
+    loop = timed(model)
+    loop.warm_up()
+    assert loop.warmup_iterations == model.calls + 1  # and the first batch, which ran before
+
+
+def test_warm_up_ends_at_its_cap_where_the_model_never_gets_steady():
+    class Slowing(Counting):
+        def invoke(self):
+            time.sleep(0.010 * 1.1**self.calls)
+            return super().invoke()
+
+    loop = timed(Slowing(), warmup_cap_s=0.3)
+    loop.warm_up()
+    assert not loop.steady
+
+
+@pytest.mark.parametrize(
+    ("walls", "steady"),
+    [
+        ([1.0] * 19, False),
+        ([1.0] * 20, True),
+        ([1.02] * 10 + [1.0] * 10, False),
+        ([1.005] * 10 + [1.0] * 10, True),
+        ([1.0] * 18 + [9.0, 9.0], True),
+        ([2.0 - 0.05 * step for step in range(20)], False),
+    ],
+    ids=["too few", "flat", "2 % drop", "half a percent", "two outliers", "slope"],
+)
+def test_steady_compares_the_trimmed_means_of_two_windows(walls, steady):
+    assert is_steady(walls) is steady
