@@ -27,16 +27,16 @@ def distributions() -> dict[str, str]:
 
 
 def startup_code() -> dict[str, str]:
-    """.pth files with a line that runs code when the interpreter starts -> hash of the file."""
+    """.pth files with a line that runs code when the interpreter starts -> hash of the file, or of all of that name."""
     found = {}
-    for folder in {*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])}:
+    for folder in (*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])):
         for path in sorted(Path(folder).glob("*.pth")):
             if HARNESS_DISTRIBUTION in path.name:
                 continue  # our own editable install: it is the harness, not the build
             content = path.read_bytes()
             if any(line.startswith((b"import ", b"import\t")) for line in content.splitlines()):
-                found[path.name] = hashlib.sha256(content).hexdigest()[:12]
-    return found
+                found.setdefault(path.name, hashlib.sha256()).update(content)
+    return {name: digest.hexdigest()[:12] for name, digest in found.items()}
 
 
 def torch_libraries() -> dict[str, str]:
@@ -47,7 +47,7 @@ def torch_libraries() -> dict[str, str]:
         "cuda": torch.version.cuda,
         "hip": getattr(torch.version, "hip", None),
         "cudnn": torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None,
-        "nccl": ".".join(map(str, torch.cuda.nccl.version())) if torch.cuda.is_available() else None,
+        "nccl": ".".join(map(str, torch.cuda.nccl.version())) if hasattr(torch._C, "_nccl_version") else None,
         "cxx11_abi": torch.compiled_with_cxx11_abi(),
     }
     for line in torch.__config__.show().splitlines():

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 import torch
-import torch._dynamo  # noqa: F401 - the first optimizer step would import it, inside the first batch
+import torch._dynamo  # the first optimizer step would import it, inside the first batch
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.experiment import EVAL_MODE_TRAINING
@@ -28,8 +28,12 @@ def measure(
     first batch counts. `enter(stage)` is called as each stage begins.
     """
     reset_peak()
-    enter("build")
+    enter("device")
     threads = set_threads(spec["threads"])
+    synchronize = synchronizer(spec["device"])
+    torch.zeros(1, device=spec["device"])
+    synchronize()  # the device is ready: its start-up is no part of what a model's construction may fail on
+    enter("build")
     if spec["precision"] != "fp32":
         raise NotImplementedError(f"precision {spec['precision']} is not built yet; fp32 is")
     model = import_model(model_name, folder).Model(
@@ -38,7 +42,6 @@ def measure(
     if spec["training_mode"] == EVAL_MODE_TRAINING:
         model.get_module()[0].eval()
     apply_backend(spec["backend"], model)
-    synchronize = synchronizer(spec["device"])
 
     enter("first batch")
     outputs = model.invoke()

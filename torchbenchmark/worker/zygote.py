@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,6 +190,8 @@ class Zygote:
             from torchbenchmark.worker.child import measure_and_report
 
             measure_and_report(request, began, self.events)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(70)  # measure_and_report ends the process itself; here something went wrong before it could
 
