@@ -55,7 +55,7 @@ def run(
     ] = None,
 ) -> int:
     """Measure a suite on one build and write one record a test."""
-    _end_children_on_termination()
+    end_children_on_termination()
     with TerminalReporter() as reporter:
         if resume and out.exists() and out.stat().st_size > 0:
             done = resume_run(out, python, reporter)
@@ -144,7 +144,7 @@ def _device(name: str) -> str:
     return name
 
 
-def _end_children_on_termination() -> None:
+def end_children_on_termination() -> None:
     """A cancelled job sends SIGTERM: leave as for Ctrl-C, so that no child is left and the file stays whole."""
 
     def leave(*_: object) -> None:

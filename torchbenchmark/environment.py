@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,26 @@ from torchbenchmark.records import Build, Environment
 
 PACKAGE = Path(__file__).parent
 IDENTITY_TIMEOUT_S = 300
+NVIDIA_SMI_TIMEOUT_S = 60
 
 # Distributions whose versions belong to the build beside the subject: what a torch wheel brings along.
 _BUILD_WHEELS = re.compile(r"(torch|triton|pytorch-triton.*|triton-.*|nvidia-.*|cuda-.*|mkl.*|intel-.*|rocm.*)")
 # Distributions that the harness brings: their versions belong to the environment, unless one of them is the subject.
 _HARNESS_LOCK = ("numpy", "timm", "tokenizers", "torchaudio", "torchvision", "transformers")
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE", re.IGNORECASE)
+# Not KEYBOARD, PWD, PATH, XAUTHORITY, GIT_AUTHOR_NAME or TOKENIZERS_PARALLELISM. The last line: files through which a
+# step of a GitHub job sets the variables and the PATH of the steps after it, whose secrets a build must not reach.
+_SECRET_NAME = re.compile(
+    r"TOKEN(?!IZ)|SECRET|PASSWORD|PASSWD|PASSPHRASE|(?<!BY)PASS\d*$|_PWD?$|CREDENTIAL|(^|_)CREDS?(_|$)|PRIVATE"
+    r"|KEYS?(_|\d|$)|APIKEY|AUTH(_|\d|$)|AUTHORIZATION|BEARER|(^|_)(PAT|JWT|DSN|SAS)(_|\d|$)|COOKIE|WEBHOOK"
+    r"|CONN(ECTION)?_?STR(ING)?"
+    r"|^GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)$",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"://[^/\s@]+@"  # a user or a token before the host of an address
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[oprsu]|github_pat|hf|glpat|npm)[-_][A-Z0-9]{20}|authorization:|bearer ",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +58,13 @@ class Interpreter:
 
 def inspect_interpreter(python: Path, subject: str = "torch") -> Interpreter:
     """Ask the interpreter at `python` what it holds. Raises BenchmarkError if it has no working torch."""
+    # Found on the PATH like a command, made absolute, but not resolved: the link is what makes a virtual environment.
+    python = Path(shutil.which(python) or python).absolute()
     answer = _ask(python, subject)
     distributions: dict[str, str] = answer["distributions"]
     if answer["problem"] is not None:
         raise BenchmarkError(f"{python}: torch cannot be imported there ({answer['problem']}); install the build first")
-    key = subject.replace("_", "-").lower()
+    key = normalised_name(subject)
     if key not in distributions:
         raise BenchmarkError(f"{python}: the subject {subject!r} is not installed there")
     wheels = {name: version for name, version in distributions.items() if name == key or _BUILD_WHEELS.fullmatch(name)}
@@ -71,32 +88,30 @@ def inspect_interpreter(python: Path, subject: str = "torch") -> Interpreter:
 
 
 def _ask(python: Path, subject: str) -> dict[str, Any]:
-    read, write = os.pipe()
     script = PACKAGE / "worker" / "identity.py"
-    try:
-        process = subprocess.run(
-            [str(python), "-P", str(script), subject, str(write)],
-            pass_fds=[write],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=IDENTITY_TIMEOUT_S,
-            env=worker_variables(),
-            check=False,
-        )
-        os.close(write)
-        write = -1
-        with os.fdopen(read, "rb") as pipe:
-            answer = pipe.read()
-    except OSError as error:
-        raise BenchmarkError(f"{python}: not a usable interpreter ({error.strerror}); name another") from error
-    except subprocess.TimeoutExpired as error:
-        raise BenchmarkError(f"{python}: did not tell its versions within {IDENTITY_TIMEOUT_S} s") from error
-    finally:
-        if write >= 0:
-            os.close(write)
+    with tempfile.TemporaryFile() as out:
+        try:
+            process = subprocess.run(
+                [str(python), "-P", str(script), subject, str(out.fileno())],
+                pass_fds=[out.fileno()],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=IDENTITY_TIMEOUT_S,
+                env=worker_variables(),
+                check=False,
+            )
+        except OSError as error:
+            raise BenchmarkError(f"{python}: not a usable interpreter ({error.strerror}); name another") from error
+        except subprocess.TimeoutExpired as error:
+            raise BenchmarkError(f"{python}: did not tell its versions within {IDENTITY_TIMEOUT_S} s") from error
+        out.seek(0)
+        answer = out.read()
     if process.returncode != 0 or not answer:
         last = (process.stderr.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
-        raise BenchmarkError(f"{python}: could not tell its versions (exit {process.returncode}: {last})")
+        raise BenchmarkError(
+            f"{python}: could not tell its versions (exit {process.returncode}: {last}); "
+            "name a Python 3.11 or newer that holds the build"
+        )
     return json.loads(answer)
 
 
@@ -165,15 +180,25 @@ def measuring_code_hash() -> str:
 def worker_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Environment variables of a worker: this process's, less whatever looks like a secret, plus what the measuring
     needs to be set before its libraries are imported."""
-    variables = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if not (_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
+    }
     variables |= {
         "OPENBLAS_NUM_THREADS": "1",  # numpy's OpenBLAS would start its threads at import, and no fork could follow
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so would pyarrow, which transformers may bring in
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch.cuda.is_available() without a driver context
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
     }
     return variables | dict(extra or {})
+
+
+def normalised_name(distribution: str) -> str:
+    """The one spelling of a distribution's name under which `Interpreter.distributions` has it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def default_threads() -> int:
@@ -200,16 +225,20 @@ def cpu_model() -> str:
 def _gpu_facts() -> tuple[dict[str, str], dict[str, str]]:
     """(facts that stay, facts that move) of the first visible GPU, from nvidia-smi where it is installed."""
     stable = ("name", "driver_version", "vbios_version", "power.limit", "clocks.max.sm", "clocks.max.mem")
-    stable += ("persistence_mode", "compute_mode", "mig.mode.current", "ecc.mode.current", "pstate")[:4]
+    stable += ("persistence_mode", "compute_mode", "mig.mode.current", "ecc.mode.current")
     moving = ("temperature.gpu", "clocks.sm", "clocks.mem", "power.draw", "clocks_event_reasons.active")
     smi = shutil.which("nvidia-smi")
     if smi is None:
         return {}, {}
-    query = [smi, f"--query-gpu={','.join((*stable, *moving))}", "--format=csv,noheader", "--id=0"]
-    answer = subprocess.run(query, capture_output=True, text=True, check=False)
-    values = [value.strip() for value in answer.stdout.strip().split(",")]
-    if answer.returncode != 0 or len(values) != len(stable) + len(moving):
+    gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+    query = [smi, f"--query-gpu={','.join((*stable, *moving))}", "--format=csv,noheader", f"--id={gpu}"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, check=True, timeout=NVIDIA_SMI_TIMEOUT_S).stdout
+    except (OSError, subprocess.SubprocessError):
         return {}, {"gpu_query": "nvidia-smi did not answer"}
+    values = [value.strip() for value in answer.strip().split(",")]
+    if len(values) != len(stable) + len(moving):
+        return {}, {"gpu_query": f"nvidia-smi answered {len(values)} values"}
     named = {f"gpu.{name}": value for name, value in zip((*stable, *moving), values, strict=True)}
     return (
         {name: value for name, value in named.items() if name.removeprefix("gpu.") in stable},

@@ -18,10 +18,11 @@ EVAL_MODE_TRAINING = "evalmode"
 
 _ID = re.compile(r"test_(?P<test>train|eval)\[(?P<fields>[^\[\]]+)\]")
 _FIELD = re.compile(r"[A-Za-z0-9_.]+")
-_BATCH = re.compile(r"bs([1-9][0-9]*)")
+_BATCH = re.compile(r"bs([1-9][0-9]{0,8})")
+_MAX_BATCH_SIZE = 10**9 - 1  # nine digits, as `_BATCH` reads them
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Experiment:
     """One test: a model, what is done with it, where and how.
 
@@ -51,8 +52,8 @@ class Experiment:
         ):
             if value not in allowed:
                 raise BenchmarkError(f"{name} {value!r} is not one of {', '.join(filter(None, allowed))}")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise BenchmarkError(f"batch size {self.batch_size}: must be at least 1")
+        if self.batch_size is not None and not 1 <= self.batch_size <= _MAX_BATCH_SIZE:
+            raise BenchmarkError(f"batch size {self.batch_size}: must be from 1 to {_MAX_BATCH_SIZE}")
 
     @property
     def id(self) -> str:

@@ -44,11 +44,17 @@ class ImportOutcome:
     seconds: float
     problem: str | None
     threads_added: int
+    thread_names: tuple[str, ...]
     touched_cuda: bool
 
     @property
     def forkable(self) -> bool:
         return self.threads_added == 0 and not self.touched_cuda
+
+    @property
+    def why_not_forkable(self) -> str:
+        threads = f"leaves threads running ({', '.join(self.thread_names)})" if self.threads_added else ""
+        return " and ".join(filter(None, (threads, "initialises CUDA" if self.touched_cuda else "")))
 
 
 @dataclass(frozen=True)
@@ -129,7 +135,11 @@ class Zygote:
                 importing = event["model"]
             elif kind == "imported":
                 self.imports[event["model"]] = ImportOutcome(
-                    event["seconds"], event["problem"], event["threads"] - threads, event["cuda"] and not touched
+                    seconds=event["seconds"],
+                    problem=event["problem"],
+                    threads_added=event["threads"] - threads,
+                    thread_names=tuple(event["thread_names"]),
+                    touched_cuda=event["cuda"] and not touched,
                 )
                 threads, touched = event["threads"], event["cuda"]
             elif kind == "refused":
@@ -209,7 +219,7 @@ class Zygote:
 
     def _outcome(self, flight: _Flight, exited: dict[str, Any], result_path: Path) -> ChildOutcome:
         seconds = time.monotonic() - flight.began
-        detail = _tail(flight.log)
+        detail = _tail(flight.log) or _tail(self.log)
         if flight.ending is not None:
             status, reason = flight.ending
             return ChildOutcome(None, status, reason, detail, seconds)

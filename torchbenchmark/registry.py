@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment, grid
@@ -27,6 +27,16 @@ Device = Literal["cpu", "cuda"]
 Test = Literal["train", "eval"]
 Preset = Literal["full", "head", "tiny"]
 NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+def _without_repetition(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{value!r} stands twice")
+    return values
+
+
+Tests = Annotated[tuple[Test, ...], Field(min_length=1), AfterValidator(_without_repetition)]
 
 
 class _Strict(BaseModel):
@@ -59,7 +69,7 @@ class Metadata(_Strict):
     category: NonEmpty  # of the published V1 taxonomy: the score weights by it
     domain: NonEmpty
     workload_version: NonEmpty
-    tests: tuple[Test, ...] = ("train", "eval")
+    tests: Tests = ("train", "eval")
     devices: tuple[Device, ...] = ("cpu", "cuda")
     presets: tuple[Preset, ...] = ("full", "tiny")
     requires: tuple[str, ...] = ()  # distributions beside torch that the build's interpreter must have
@@ -78,8 +88,8 @@ class Suite(_Strict):
 
     name: NonEmpty
     description: NonEmpty
-    models: Annotated[tuple[str, ...], Field(min_length=1)]
-    tests: tuple[Test, ...] = ("train", "eval")
+    models: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_without_repetition)]
+    tests: Tests = ("train", "eval")
     preset: Preset = "full"
     skip: tuple[SkipRule, ...] = ()
 
@@ -107,12 +117,12 @@ class ModelEntry:
         digest = hashlib.sha256()
         for path in sorted(self.folder.rglob("*.py")):
             try:
-                tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-            except (SyntaxError, UnicodeDecodeError) as error:
+                tree = ast.parse(path.read_bytes(), filename=str(path))
+            except (SyntaxError, ValueError) as error:
                 raise BenchmarkError(f"{path}: not valid Python ({error}); mend the model") from error
             _drop_docstrings(tree)
             digest.update(path.relative_to(self.folder).as_posix().encode())
-            digest.update(ast.dump(tree).encode())
+            digest.update(repr(_structure(tree)).encode())
         return digest.hexdigest()[:12]
 
     def workload(self, experiment: Experiment) -> tuple[str, str]:
@@ -161,7 +171,8 @@ class Registry:
     def experiments(self, suite: Suite, devices: Iterable[str]) -> list[Experiment]:
         """The whole plan of `suite` on `devices`, also what is skipped or unsupported: each gets a record."""
         for name in suite.models:
-            self.model(name)
+            if name not in self.models:
+                _unknown(f"model in suite {suite.name}:", name, self.models)
         return list(grid(suite.models, suite.tests, devices, preset=suite.preset))
 
 
@@ -209,6 +220,15 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known)}"
     raise BenchmarkError(f"unknown {what} {name!r}; {hint}")
+
+
+def _structure(node: object) -> object:
+    """A syntax tree as nested tuples. Unlike `ast.dump` it leaves out empty fields, and so is the same in every version
+    of Python: 3.12 added an empty `type_params` to each function, which would have moved every workload."""
+    if isinstance(node, ast.AST):
+        fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
+        return (type(node).__name__, *((name, _structure(value)) for name, value in fields))
+    return tuple(_structure(item) for item in node) if isinstance(node, list) else node
 
 
 def _drop_docstrings(tree: ast.Module) -> None:

@@ -4,6 +4,7 @@ A test is decided only after its last round, so a kill in the middle would lose 
 stood nowhere. Each is appended to the journal at once; --resume reads both files and goes on where the run ended.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -33,6 +34,7 @@ class _Measured(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     kind: Literal["measured"] = "measured"
+    run: str
     test: str
     batch_size: int | None
     process: Process
@@ -64,18 +66,21 @@ class RunFile:
     """Holds the run's file exclusively; everything added is on disk when the call returns."""
 
     def __init__(self, path: Path) -> None:
+        path = path.absolute()  # the zygotes work in another folder
         self.path = path
         self.journal = path.with_name(f"{path.name}.journal")
         self.scratch = path.with_name(f"{path.name}.scratch")
         self.records: dict[str, Record] = {}
         self.progress: dict[str, Progress] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if path.suffix == ".gz":
+            raise BenchmarkError(f"{path}: a run grows line by line, unzipped; name a .jsonl file and zip it when done")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = self._take_lock()
         except BlockingIOError as error:
-            os.close(self._lock)
             raise BenchmarkError(f"{path}: another torchbench writes this run; wait, or name another file") from error
+        except OSError as error:
+            raise BenchmarkError(f"{path}: cannot be written: {error.strerror}; name another file") from error
 
     def start(self, header: RunHeader) -> None:
         """Begin a new run. Raises BenchmarkError if the file holds one already."""
@@ -102,7 +107,7 @@ class RunFile:
         return run.header
 
     def add_process(self, test: str, process: Process, batch_size: int | None) -> Progress:
-        append_line(self.journal, _Measured(test=test, batch_size=batch_size, process=process))
+        append_line(self.journal, _Measured(run=self.header.run, test=test, batch_size=batch_size, process=process))
         return self._note_process(test, process, batch_size)
 
     def add_record(self, record: Record) -> None:
@@ -116,11 +121,26 @@ class RunFile:
         return Run(self.header, tuple(self.records.values()))
 
     def close(self) -> None:
-        """Let go of the file; the journal is removed once every planned test has its record."""
+        """Let go of the file; the journal is removed if it holds nothing, or once every planned test has its record."""
         shutil.rmtree(self.scratch, ignore_errors=True)
-        if hasattr(self, "header") and not self.run().missing:
+        complete = hasattr(self, "header") and not self.run().missing
+        if complete or os.fstat(self._lock).st_size == 0:
             self.journal.unlink(missing_ok=True)
         os.close(self._lock)
+
+    def _take_lock(self) -> int:
+        """The journal's descriptor, locked. Raises BlockingIOError if another process holds it."""
+        while True:
+            descriptor = os.open(self.journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                raise
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), self.journal.stat()):
+                    return descriptor
+            os.close(descriptor)  # its holder removed it between our open and our lock
 
     def _note_process(self, test: str, process: Process, batch_size: int | None) -> Progress:
         progress = self.progress_of(test)
@@ -142,6 +162,11 @@ class RunFile:
             except ValidationError as error:
                 problem = first_problem(error)
                 raise BenchmarkError(f"{self.journal}:{number}: {problem}; remove the file to drop it") from error
+            run = entry.run if isinstance(entry, _Measured) else entry.record.run
+            if run != self.header.run:
+                raise BenchmarkError(
+                    f"{self.journal}:{number}: of run {run}, not {self.header.run}; remove the file to drop it"
+                )
             if isinstance(entry, _Measured):
                 self._note_process(entry.test, entry.process, entry.batch_size)
             else:

@@ -30,9 +30,10 @@ from torchbenchmark.records import (
     RunHeader,
     Status,
     Workload,
+    read_run,
 )
 from torchbenchmark.registry import Registry, Suite, select
-from torchbenchmark.run_file import Progress, RunFile
+from torchbenchmark.run_file import RunFile
 from torchbenchmark.yaml_files import first_problem
 
 ZYGOTE_SCRIPT = environment.PACKAGE / "worker" / "zygote.py"
@@ -131,16 +132,17 @@ def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
         return file.run()
 
 
-def resume_run(out: Path, python: Path | None, reporter: Reporter) -> Run:
-    """Go on with the run in `out`: measure what is missing, and again what failed.
+def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_failed: bool = True) -> Run:
+    """Go on with the run in `out`: measure what is missing and, unless told not to, again what failed.
 
     Raises BenchmarkError if the build, the class or the environment is no longer what the run began with.
     """
     with _open(out) as file:
-        header = file.resume()
+        header = read_run(out).header
         registry = Registry([Path(folder) for folder in header.model_folders])
         interpreter = environment.inspect_interpreter(python or Path(header.build.interpreter), header.build.subject)
         _require_same_ground(header, interpreter, registry, out)
+        file.resume(retry_failed=retry_failed)
         Runner(file, registry, interpreter, reporter).execute()
         return file.run()
 
@@ -206,6 +208,7 @@ class Runner:
         """Measure round by round until every planned test has its record."""
         self.reporter.planned(self.header, len(self._undecided()))
         self._record_what_cannot_run()
+        self._decide_what_is_measured()
         for number in range(1, self.header.rounds + 1):
             if turns := self._turns(number):
                 self.reporter.round_started(number, self.header.rounds)
@@ -225,11 +228,17 @@ class Runner:
             elif reason := entry.unsupported_reason(experiment) or self._missing_requirement(experiment.model):
                 self._decide(test, Status.UNSUPPORTED, reason)
 
+    def _decide_what_is_measured(self) -> None:
+        """Write the records that a kill prevented between the last process of a test and its record."""
+        for test in self._undecided():
+            if processes := self.file.progress_of(test).processes:
+                self._decide_if_complete(test, processes[-1])
+
     def _missing_requirement(self, model: str) -> str | None:
         missing = [
             name
             for name in self.registry.model(model).metadata.requires
-            if name.replace("_", "-").lower() not in self.interpreter.distributions
+            if environment.normalised_name(name) not in self.interpreter.distributions
         ]
         if not missing:
             return None
@@ -271,7 +280,7 @@ class Runner:
             if not models:
                 return None
             zygote = Zygote(
-                Path(self.header.build.interpreter),
+                Path(self.interpreter.build.interpreter),
                 ZYGOTE_SCRIPT,
                 f"r{number}z{self._zygotes_started}",
                 self.file.scratch,
@@ -315,7 +324,7 @@ class Runner:
                     self._decide(test, Status.ERROR, f"the build's torch does not import: {base.problem}")
             return False
         if not base.forkable and not self.spawn_all:
-            self.reporter.note("importing torch alone starts threads or CUDA in this build: all tests are spawned")
+            self.reporter.note(f"importing torch alone {base.why_not_forkable} in this build: all tests are spawned")
             self.spawn_all = True
             return False
         spoilt = False
@@ -328,7 +337,7 @@ class Runner:
                         self._decide(test, Status.ERROR, f"the model does not import: {outcome.problem}")
             elif not outcome.forkable:
                 self.spawned_models.add(model)
-                self.reporter.note(f"importing {model} starts threads or CUDA: it is spawned, not forked")
+                self.reporter.note(f"importing {model} {outcome.why_not_forkable}: it is spawned, not forked")
                 spoilt = True
         return not spoilt
 
@@ -353,13 +362,17 @@ class Runner:
             outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started
         )
         batch_size = outcome.result.get("batch_size") if outcome.result else None
-        progress = self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
+        self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
         self.reporter.measured(test, process)
-        if process.status is not Status.OK:
-            self._decide(test, process.status, f"round {number}: {process.reason}", progress)
-        elif len(progress.processes) == self.header.rounds * self.header.processes:
-            self._decide(test, Status.OK, "", progress)
+        self._decide_if_complete(test, process)
         return alive
+
+    def _decide_if_complete(self, test: str, last: Process) -> None:
+        """A failed process decides its test; otherwise the last of the last round does."""
+        if last.status is not Status.OK:
+            self._decide(test, last.status, f"round {last.round}: {last.reason}")
+        elif len(self.file.progress_of(test).processes) == self.header.rounds * self.header.processes:
+            self._decide(test, Status.OK, "")
 
     def _spec(self, experiment: Experiment) -> dict[str, Any]:
         measuring = self.header.measuring
@@ -378,9 +391,9 @@ class Runner:
             "min_samples": measuring.min_samples,
         }
 
-    def _decide(self, test: str, status: Status, reason: str, progress: Progress | None = None) -> None:
+    def _decide(self, test: str, status: Status, reason: str) -> None:
         """Write the one record of `test`."""
-        progress = progress or self.file.progress_of(test)
+        progress = self.file.progress_of(test)
         record = Record(
             run=self.header.run,
             test=test,

@@ -1,10 +1,10 @@
 """How every command line of this project ends: the exit code, and one line for an error instead of a traceback."""
 
+import io
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-import click
 import typer
 from rich.console import Console
 
@@ -15,12 +15,17 @@ EXIT_REGRESSION = 1
 EXIT_BROKEN = 2
 EXIT_INTERRUPTED = 130
 
+# click's, or that of the copy of click that newer versions of typer bring; typer exports only this subclass of it
+_UsageError = typer.BadParameter.__base__
+
 LOG_WIDTH = 160  # columns where output goes to a file or a job's log, which rich would take for 80
 
 
 def _console(*, stderr: bool) -> Console:
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(stderr=stderr, highlight=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal)
+    return Console(
+        stderr=stderr, highlight=False, emoji=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal
+    )
 
 
 console = _console(stderr=False)
@@ -41,6 +46,8 @@ def new_app(help_text: str) -> typer.Typer:
 def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit. A SentinelError is one line on stderr and exit 2; --debug shows its traceback."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a model's error may hold what no terminal can show
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     sys.exit(_exit_code(lambda: app(arguments, standalone_mode=False), debug))
@@ -49,14 +56,11 @@ def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> NoRetur
 def _exit_code(command: Callable[[], object], debug: bool) -> int:
     try:
         result = command()
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
-    except click.ClickException as usage:
+    except _UsageError as usage:
         usage.show()
         return EXIT_BROKEN
-    except (KeyboardInterrupt, click.Abort):
-        error_console.print("interrupted", style="red")
-        return EXIT_INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort):
+        result = EXIT_INTERRUPTED
     except SentinelError as error:
         if debug:
             raise
@@ -67,6 +71,8 @@ def _exit_code(command: Callable[[], object], debug: bool) -> int:
             raise
         _print_one_line(f"internal error: {type(error).__name__}: {error} (please report; --debug shows the traceback)")
         return EXIT_BROKEN
+    if result == EXIT_INTERRUPTED:  # typer returns it for Ctrl-C; older versions raise Abort
+        error_console.print("interrupted", style="red")
     return result if isinstance(result, int) else EXIT_CLEAN
 
 

@@ -1,5 +1,6 @@
 """YAML that people write, read safely and checked against a schema; an error names the file and the line or key."""
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,20 +11,32 @@ from torchbenchmark.errors import BenchmarkError, SentinelError
 
 Schema = TypeVar("Schema", bound=BaseModel)
 
+_MERGE_TAG = "tag:yaml.org,2002:merge"  # of the key `<<`
+
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """The safe loader, but a key that stands twice is an error instead of a silent overwrite."""
+    """The safe loader, but a key that stands twice is an error instead of a silent overwrite, and a value that is not
+    what its form or tag says (the date 2026-13-45) is an error of YAML with its line."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if key_node.tag == _MERGE_TAG:
+                continue
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, list | dict):
+            if not isinstance(key, Hashable):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, KeyError, AttributeError, TypeError) as cause:
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(None, None, f"no valid {kind}", node.start_mark) from cause
 
 
 def load_yaml(path: Path, error: type[SentinelError] = BenchmarkError) -> Any:
@@ -34,10 +47,15 @@ def load_yaml(path: Path, error: type[SentinelError] = BenchmarkError) -> Any:
         raise error(f"{path}: cannot be read: {_brief(cause)}") from cause
     try:
         return yaml.load(text, Loader=_UniqueKeyLoader)  # noqa: S506 - a subclass of SafeLoader
-    except yaml.YAMLError as cause:
-        mark = getattr(cause, "problem_mark", None)
+    except yaml.reader.ReaderError as cause:
+        line = text.count("\n", 0, cause.position) + 1
+        raise error(f"{path}:{line}: not valid YAML: the character {chr(cause.character)!a} is not allowed") from cause
+    except yaml.MarkedYAMLError as cause:
+        mark = cause.problem_mark or cause.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise error(f"{where}: not valid YAML: {getattr(cause, 'problem', None) or cause}") from cause
+        raise error(f"{where}: not valid YAML: {cause.problem or cause.context}") from cause
+    except RecursionError as cause:
+        raise error(f"{path}: not valid YAML: nested too deeply") from cause
 
 
 def read_yaml(path: Path, schema: type[Schema], error: type[SentinelError] = BenchmarkError) -> Schema:

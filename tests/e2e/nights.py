@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from conftest import command_line
+from pipeline import command_line
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import MISBEHAVING_MODELS, command_line, processes_with_variable, write_suite
+from pipeline import MISBEHAVING_MODELS, command_line, processes_with_variable, write_suite
 
 from torchbenchmark.records import Status, read_run
 

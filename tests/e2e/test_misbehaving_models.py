@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import MISBEHAVING_MODELS, processes_with_variable, write_suite
+from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
 from torchbenchmark.records import Run, Status, read_run
 
@@ -64,7 +64,7 @@ def test_a_model_whose_import_fails_kills_or_starts_threads_harms_no_other(torch
     for name, statement in {
         "import_raises": "raise KeyError('no such thing')",
         "import_exits": "import os; os._exit(7)",
-        "import_threads": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "import_threads": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()",
     }.items():
         model = folder / name
         model.mkdir(parents=True)

@@ -300,6 +300,12 @@ def test_a_subject_beside_torch_gives_the_version_and_the_commit(make_build) -> 
     assert set(build.wheels) == {"torch", "triton", "my-kernels"}
 
 
+def test_a_library_of_the_harness_belongs_to_the_build_where_it_is_the_subject(make_build) -> None:
+    told = inspect_interpreter(make_build(timm="1.0.1", numpy="2.1"), "timm")
+    assert told.build.wheels["timm"] == told.build.version == "1.0.1"
+    assert told.lock == {"numpy": "2.1"}
+
+
 def test_an_interpreter_given_by_a_relative_path_or_as_a_command_is_recorded_with_its_place(
     make_build, tmp_path: Path, monkeypatch
 ) -> None:

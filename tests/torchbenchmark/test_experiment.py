@@ -52,6 +52,7 @@ def test_any_text_is_either_refused_or_the_id_of_what_it_parses_to(text: str) ->
 
 def test_an_id_names_only_what_is_not_the_default() -> None:
     assert Experiment("resnet50", "eval", "cuda").id == "test_eval[resnet50-cuda-eager]"
+    assert Experiment("resnet50", "eval", "cuda", batch_size=1).id == "test_eval[resnet50-cuda-eager-bs1]"
     everything = Experiment("resnet50", "train", "cpu", "inductor", "amp_bf16", 8, "tiny", "evalmode")
     assert everything.id == "test_train[resnet50-cpu-inductor-amp_bf16-bs8-tiny-evalmode]"
 

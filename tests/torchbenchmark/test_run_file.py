@@ -146,7 +146,8 @@ def test_progress_is_kept_while_the_run_is_not_complete(
     started.add_record(make_record(ONE))
     progress = started.add_process(TWO, make_process(1.0), None)
     assert progress.batch_size is None
-    progress = started.add_process(TWO, make_process(2.0, round=2), 4)
+    started.add_process(TWO, make_process(2.0, round=2), 4)
+    progress = started.add_process(TWO, make_process(round=2, index=1, status=Status.CRASH), None)
     started.close()
     again = resumed(path)
     assert again.progress_of(TWO) == progress

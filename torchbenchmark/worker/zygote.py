@@ -55,6 +55,16 @@ def thread_count() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+def thread_names() -> list[str]:
+    """What the threads beside the main one call themselves: the first thing to know of one that should not be there."""
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        if int(task) != os.getpid():
+            with contextlib.suppress(OSError):
+                names.append(Path(f"/proc/self/task/{task}/comm").read_text().strip())
+    return names
+
+
 def cuda_touched() -> bool:
     """True once this process has a CUDA driver context: torch says so, or the driver's memory device is open."""
     torch = sys.modules.get("torch")
@@ -155,6 +165,7 @@ class Zygote:
             seconds=round(time.monotonic() - began, 4),
             problem=problem,
             threads=thread_count(),
+            thread_names=thread_names(),
             cuda=cuda_touched(),
         )
 

@@ -17,7 +17,6 @@ class Model(BenchmarkModel):
         self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-3)
 
     def forward(self) -> torch.Tensor:
-        loss = self.call_module().square().mean()
         hoard = []
         while True:
             hoard.append(torch.ones(4 * 2**20))  # 16 MiB
