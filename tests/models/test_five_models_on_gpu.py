@@ -45,10 +45,14 @@ def test_an_iteration_copies_nothing_between_host_and_device(name, test, preset)
 
 
 def test_results_are_finite_and_equal_for_two_instances(name, test, preset):
+    """Bit for bit where nothing is added up in an order that the device chooses: an embedding's gradient is, so of a
+    training only the first loss, before any gradient, must be equal to the bit."""
     runs = []
     for _ in range(2):
         model = build(name, test, preset)
         runs.append([tensor for _ in range(3) for tensor in model.invoke()])
         del model
     assert all(tensor.isfinite().all() and tensor.is_cuda for tensor in runs[0])
-    assert all(torch.equal(one, other) for one, other in zip(*runs, strict=True))
+    exact = 1 if test == "train" else len(runs[0])
+    assert all(torch.equal(one, other) for one, other in zip(*(run[:exact] for run in runs), strict=True))
+    assert all(torch.allclose(one, other, rtol=1e-3, atol=1e-5) for one, other in zip(*runs, strict=True))
