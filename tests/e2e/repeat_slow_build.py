@@ -2,7 +2,7 @@
 
     python tests/e2e/repeat_slow_build.py --times 20
 
-Each repetition starts from the same nights of the untouched build and measures the slowed build, the slowed build again,
+Each repetition starts from the same nights of the untouched build and measures the slowed build, the slowed one again,
 and the untouched build. It is wrong if any night reports other tests than those that use the slowed operator, if the
 score does not fall, or if there is not exactly one issue, updated and not doubled, and none for the untouched build.
 """
