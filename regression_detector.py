@@ -84,6 +84,14 @@ class _Evidence:
         valid = ValidNights(self.policy.nights, self.policy.min_coverage)
         return [night for night in self.history if valid.covers(night)]
 
+    @property
+    def last_good(self) -> NightSummary | None:
+        """The newest valid night in no alert at all; where there is none, the newest night."""
+        masks = tuple(mask for several in self.masks.values() for mask in several)
+        good = ValidNights(self.policy.nights, self.policy.min_coverage, masks)
+        unmasked = [night for night in self.valid_nights if good.mask_of(night) is None]
+        return next(reversed(unmasked or self.valid_nights or self.history), None)
+
     def before(self, test: str) -> TestSummary | None:
         """How the test ended in the newest valid night that planned it."""
         return next((night.tests[test] for night in reversed(self.valid_nights) if test in night.tests), None)
@@ -113,7 +121,7 @@ def detect(
     evidence = _Evidence(tonight, earlier, pinned, policy, masked)
     rows = [_compare(test, evidence) for test in sorted(tonight.tests)]
     rows += [Row(test=test, state=State.GONE, reason="not planned tonight") for test in _vanished(evidence)]
-    newest = next(reversed(evidence.valid_nights or earlier), None)
+    good = evidence.last_good
     total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
     judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage)
     return Report(
@@ -125,7 +133,7 @@ def detect(
         machine_class=tonight.machine_class,
         device=tonight.device,
         tonight=_reference(tonight),
-        baseline=_reference(newest) if newest else None,
+        baseline=_reference(good) if good else None,
         pin=_reference(pinned) if pinned else None,
         total=total,
         pin_total=_total(
@@ -133,7 +141,7 @@ def detect(
         ),
         rows=tuple(sorted(rows, key=lambda row: row.test)),
         counts=tuple(change for test in sorted(tonight.ok_tests) for change in _count_changes(test, evidence)),
-        differences=tuple(differences(newest, tonight)) if newest else (),
+        differences=tuple(differences(good, tonight)) if good else (),
     )
 
 
@@ -306,7 +314,8 @@ def _judge(
     slower = [row for row in compared if _moved(row.change, per_test) is State.SLOWER]
     faster = [row for row in compared if _moved(row.change, per_test) is State.FASTER]
     failing = [row.test for row in rows if row.state is State.NEWLY_FAILING]
-    findings = [f"newly failing: {_few(failing)}"] if failing else []
+    still = [row.test for row in rows if row.state is State.STILL_FAILING and row.alert is not None]
+    findings = [f"{what} failing: {_few(names)}" for what, names in (("newly", failing), ("still", still)) if names]
     if slower:
         worst = sorted(slower, key=lambda row: -row.change)
         findings.append(

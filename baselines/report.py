@@ -107,7 +107,7 @@ class Report(_Schema):
     machine_class: str = Field(alias="class")
     device: str
     tonight: NightRef
-    baseline: NightRef | None  # the newest valid night; `differences` are against it
+    baseline: NightRef | None  # the last good night: valid, and in no alert; `differences` are against it
     pin: NightRef | None
     total: Total | None
     pin_total: Total | None

@@ -211,6 +211,7 @@ def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored
         reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened),
         score=scored.score.total if scored.score else None,
         score_of=scored.reference,
+        worst=_worst(alert),
     )
     return Issue(
         key=alert.key,
@@ -219,6 +220,13 @@ def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored
         labels=LABELS[alert.kind],
         is_open=alert.is_open,
     )
+
+
+def _worst(alert: Alert) -> str:
+    """The largest change that the night of its opening found, as told there."""
+    if alert.kind == "failure":
+        return ""
+    return max(alert.nights[0].findings.values(), key=lambda found: float(found.rstrip("%")), default="")
 
 
 def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:

@@ -40,17 +40,18 @@ class IssueFacts:
     reproduce: tuple[str, ...]  # shell commands
     score: float | None
     score_of: str  # what 1000 is
+    worst: str  # the largest change in the night that opened it, such as "+61.2%"; empty of a failure
 
 
 def render_title(facts: IssueFacts, report: Report) -> str:
-    """What happened, to how many tests, by how much, on which build. Plain text."""
-    rows = _rows(facts, report)
+    """What happened, to how many tests, by how much, since when. Plain text, and the same every night."""
+    tests = f"{len(facts.tests)} test" + ("" if len(facts.tests) == 1 else "s")
     if facts.kind == "failure":
-        failing = [row for row in rows if row.state in (State.NEWLY_FAILING, State.STILL_FAILING)] or rows
-        return f"{_count(failing, 'test')} newly failing since {report.suite} of {facts.opened}"
-    slower = [row for row in rows if row.state is State.SLOWER]
-    worst = f" by up to {max(row.change for row in slower):.0%}" if slower else ""
-    what = f"{_count(facts.tests, 'test')} slower{worst}" if "total" not in facts.tests else "Total score lower"
+        what = f"{tests} newly failing"
+    elif "total" in facts.tests:
+        what = f"Total {facts.worst.lstrip('+')} slower"
+    else:
+        what = f"{tests} slower by up to {facts.worst.lstrip('+')}"
     return f"{what} since {report.suite} of {facts.opened}"
 
 
@@ -69,8 +70,8 @@ def render_body(facts: IssueFacts, report: Report) -> str:
             slower=[row for row in rows if row.state is State.SLOWER],
             failing=[row for row in rows if row.state in (State.NEWLY_FAILING, State.STILL_FAILING)],
             counts=[count for count in report.counts if count.test in named],
-            unchanged=sum(row.state is State.UNCHANGED for row in report.rows),
-            improved=report.tests(State.FASTER),
+            unchanged=sum(row.state is State.UNCHANGED and row.test not in named for row in report.rows),
+            improved=[test for test in report.tests(State.FASTER) if test not in named],
         )
     )
 
@@ -99,10 +100,6 @@ def _rows(facts: IssueFacts, report: Report) -> list[Row]:
     whole = "total" in facts.tests
     rows = [row for row in report.rows if row.test in facts.tests or (whole and row.change is not None)]
     return sorted(rows, key=lambda row: (-(row.change or 0.0), row.test))
-
-
-def _count(items: Sequence[object], noun: str) -> str:
-    return f"{len(items)} {noun}" + ("" if len(items) == 1 else "s")
 
 
 def _shell(word: str) -> str:

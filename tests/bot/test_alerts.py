@@ -1,0 +1,202 @@
+"""The life of an alert, night by night: real detection on made-up nights, and the rules of bot.github.alerts."""
+
+from collections.abc import Mapping
+
+import pytest
+from night_factory import A, B, C, equal_weights, night_of
+
+from baselines.policy import load_policy
+from baselines.report import State
+from baselines.store import open_store
+from bot.errors import BotError
+from bot.github.alert_store import change_alerts, read_alerts
+from bot.github.alerts import Alert, apply_report, masks
+from regression_detector import TOTAL, detect
+from torchbenchmark.records import Status
+
+POLICY = load_policy("default")
+GOOD = {A: 1.0, B: 1.0, C: 1.0}
+
+
+class Diary:
+    """Runs detection and alerts over nights, as the nightly does."""
+
+    def __init__(self) -> None:
+        self.history = []
+        self.alerts: tuple[Alert, ...] = ()
+        self.reports = []
+
+    def night(self, day: int, tests: Mapping[str, object], **fields: object):
+        tonight = night_of(day, {**GOOD, **tests}, **fields)
+        report = detect(tonight, self.history, POLICY, masks=masks(self.alerts), weights=equal_weights)
+        self.alerts = apply_report(self.alerts, report)
+        self.history.append(tonight)
+        self.reports.append(report)
+        return report
+
+    def nights(self, days: range, tests: Mapping[str, object] | None = None) -> None:
+        for day in days:
+            self.night(day, tests or {})
+
+
+@pytest.fixture
+def diary() -> Diary:
+    """Seven good nights."""
+    diary = Diary()
+    diary.nights(range(7))
+    return diary
+
+
+def test_a_quiet_fortnight_makes_no_alert(diary):
+    diary.nights(range(7, 14))
+    assert diary.alerts == ()
+
+
+def test_a_slower_test_opens_one_alert_and_later_nights_update_it(diary):
+    for day in range(7, 20):
+        diary.night(day, {A: 1.5})
+    (alert,) = diary.alerts
+    assert alert.is_open
+    assert alert.tests == (A,)
+    assert len(alert.nights) == 13
+    assert diary.reports[-1].rows[2].test == A
+    assert next(row for row in diary.reports[-1].rows if row.test == A).change == pytest.approx(0.5), (
+        "thirteen slow nights did not become the baseline"
+    )
+
+
+def test_three_good_nights_in_a_row_close_it_and_two_do_not(diary):
+    diary.night(7, {A: 1.5})
+    diary.nights(range(8, 10))
+    assert diary.alerts[0].is_open
+    assert diary.alerts[0].recovered_nights == 2
+    diary.night(10, {A: 1.5})
+    assert diary.alerts[0].recovered_nights == 0
+    diary.nights(range(11, 14))
+    (alert,) = diary.alerts
+    assert not alert.is_open
+    assert "recovered for 3 nights" in alert.closed_because
+
+
+def test_slow_nights_stay_out_of_the_baseline_after_the_alert_is_closed(diary):
+    diary.nights(range(7, 14), {A: 1.5})
+    diary.nights(range(14, 17))
+    assert not diary.alerts[0].is_open
+    report = diary.night(17, {})
+    row = next(row for row in report.rows if row.test == A)
+    assert row.state is State.UNCHANGED
+    assert row.change == pytest.approx(0.0)
+
+
+def test_a_relapse_within_thirty_days_opens_the_same_alert_again_and_a_later_one_does_not(diary):
+    diary.night(7, {A: 1.5})
+    diary.nights(range(8, 11))
+    diary.night(20, {A: 1.5})
+    (alert,) = diary.alerts
+    assert alert.is_open
+    assert alert.nights[-1].note == "reopened: it is back"
+    diary.nights(range(21, 24))
+    diary.night(60, {A: 1.5})
+    assert len(diary.alerts) == 2
+    assert [one.is_open for one in diary.alerts] == [False, True]
+
+
+def test_tests_found_slower_within_three_days_are_one_alert_and_later_ones_another(diary):
+    diary.night(7, {A: 1.5})
+    diary.night(9, {A: 1.5, B: 1.5})
+    assert [alert.tests for alert in diary.alerts] == [tuple(sorted((A, B)))]
+    diary.night(15, {A: 1.5, B: 1.5, C: 1.5})
+    assert [alert.tests for alert in diary.alerts] == [tuple(sorted((A, B))), (C,)]
+
+
+def test_a_total_that_moves_without_any_test_is_an_alert_of_the_total(diary):
+    slow = dict.fromkeys(GOOD, 1.04)
+    for day in (7, 8, 9):
+        diary.night(day, slow)
+    (alert,) = diary.alerts
+    assert alert.tests == (TOTAL,)
+    assert diary.reports[-1].total.change == pytest.approx(0.04), "its nights are masked for every test"
+    diary.nights(range(10, 13))
+    assert not diary.alerts[0].is_open
+
+
+def test_a_newly_failing_test_is_an_alert_of_its_own_kind_until_it_has_run_three_nights(diary):
+    diary.night(7, {A: Status.CRASH, B: 1.5})
+    assert {alert.kind: alert.tests for alert in diary.alerts} == {"failure": (A,), "regression": (B,)}
+    diary.night(8, {A: Status.CRASH, B: 1.5})
+    failure = next(alert for alert in diary.alerts if alert.kind == "failure")
+    assert len(failure.nights) == 2
+    diary.nights(range(9, 12), {B: 1.5})
+    failure = next(alert for alert in diary.alerts if alert.kind == "failure")
+    assert not failure.is_open
+
+
+def test_what_failed_before_anybody_watched_is_no_alert():
+    diary = Diary()
+    diary.nights(range(5), {A: Status.CRASH})
+    assert diary.alerts == ()
+
+
+def test_a_changed_workload_closes_the_alert_with_that_reason(diary):
+    diary.night(7, {A: 1.5})
+    diary.night(8, {A: 1.5}, workloads={A: "w2"})
+    (alert,) = diary.alerts
+    assert not alert.is_open
+    assert "workload change" in alert.closed_because
+    diary.night(9, {A: 1.5}, workloads={A: "w2"})
+    assert next(row for row in diary.reports[-1].rows if row.test == A).state is State.UNCHANGED
+
+
+def test_a_night_in_which_the_slow_test_fails_says_nothing_of_its_speed(diary):
+    diary.night(7, {A: 1.5})
+    diary.night(8, {A: Status.TIMEOUT})
+    regression = next(alert for alert in diary.alerts if alert.kind == "regression")
+    assert regression.recovered_nights == 0
+    assert regression.is_open
+
+
+def test_applying_the_same_report_twice_changes_nothing(diary):
+    for tests in ({A: 1.5, B: Status.CRASH}, {A: 1.5, B: Status.CRASH, C: 1.5}, {}):
+        report = diary.night(7 + len(diary.reports), tests)
+        assert apply_report(diary.alerts, report) == diary.alerts
+
+
+def test_a_broken_night_touches_no_alert(diary):
+    diary.night(7, {A: 1.5})
+    before = diary.alerts
+    report = diary.night(8, dict.fromkeys(GOOD, Status.CRASH))
+    assert report.verdict == "broken"
+    assert diary.alerts == before
+
+
+def test_alerts_are_stored_and_read_again_and_an_unchanged_state_is_not_written(diary, tmp_path):
+    diary.night(7, {A: 1.5})
+    store = open_store(str(tmp_path / "store"))
+    alerts = change_alerts(store, "smoke", "cpu-4t", lambda before: (*before, *diary.alerts))
+    assert read_alerts(store, "smoke", "cpu-4t") == alerts == diary.alerts
+    content = store.read("alerts/smoke/cpu-4t.json")
+    change_alerts(store, "smoke", "cpu-4t", lambda before: before)
+    assert store.read("alerts/smoke/cpu-4t.json") == content
+
+
+def test_damaged_alerts_are_an_error_that_names_the_object(tmp_path):
+    store = open_store(str(tmp_path / "store"))
+    store.create("alerts/smoke/cpu-4t.json", b'{"kind": "alerts", "schema": 1}')
+    with pytest.raises(BotError, match=r"alerts/smoke/cpu-4t\.json: key nonce"):
+        read_alerts(store, "smoke", "cpu-4t")
+
+
+def test_the_last_good_build_is_that_before_the_alert_not_last_nights(diary):
+    for day in (7, 8):
+        report = diary.night(day, {A: 1.5})
+    assert report.baseline.build == "build0006"
+
+
+def test_a_test_that_still_fails_inside_its_alert_keeps_the_verdict():
+    others = {f"test_eval[m{index}-cpu-eager]": 1.0 for index in range(10)}
+    diary = Diary()
+    diary.nights(range(3), others)
+    assert diary.night(3, {**others, A: Status.CRASH}).reason == f"newly failing: {A}"
+    report = diary.night(4, {**others, A: Status.CRASH})
+    assert report.verdict == "regression"
+    assert report.reason == f"still failing: {A}"

@@ -1,0 +1,58 @@
+"""The nightly's configuration: defaults, paths, and what is said of mistakes."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.config import NightlyConfig, load_config
+from bot.errors import BotError
+
+
+def config(tmp_path: Path, text: str) -> NightlyConfig:
+    path = tmp_path / "nightly.yaml"
+    path.write_text(text)
+    return load_config(path)
+
+
+def test_paths_are_relative_to_the_file(tmp_path):
+    loaded = config(tmp_path, "store: s\nwork: w\noutbox: o\nmodels: [m]\npython: env/bin/python\n")
+    assert loaded.store == str(tmp_path / "s")
+    assert loaded.work == tmp_path / "w"
+    assert loaded.outbox == tmp_path / "o"
+    assert loaded.models == (tmp_path / "m",)
+    assert loaded.python == tmp_path / "env/bin/python"
+
+
+def test_a_command_on_the_path_and_a_bucket_stay_as_they_are(tmp_path):
+    loaded = config(tmp_path, "python: python3.12\nstore: s3://bucket/prefix\n")
+    assert loaded.python == Path("python3.12")
+    assert loaded.store == "s3://bucket/prefix"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rounds: 0\n", "key rounds: input should be greater than or equal to 1"),
+        ("sweet: smoke\n", "key sweet: extra inputs are not permitted"),
+        ("device: tpu\n", "key device: input should be 'cpu' or 'cuda'"),
+        ("suite: [a\n", "nightly.yaml:2: not valid YAML"),
+        ("budget_s: .nan\n", "key budget_s"),
+        ("- a list\n", "expected a mapping"),
+        ("suite: smoke\nsuite: v1\n", "nightly.yaml:2: not valid YAML: key 'suite' stands twice"),
+    ],
+)
+def test_a_mistake_is_told_with_file_and_key_or_line(tmp_path, text, said):
+    with pytest.raises(BotError) as error:
+        config(tmp_path, text)
+    assert said in str(error.value)
+    assert "nightly.yaml" in str(error.value)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(BotError, match=r"absent\.yaml: cannot be read"):
+        load_config(tmp_path / "absent.yaml")
+
+
+def test_the_configuration_of_make_nightly_is_valid():
+    loaded = load_config(Path(__file__).parents[2] / "nightly.yaml")
+    assert (loaded.suite, loaded.device, loaded.policy) == ("smoke", "cpu", "smoke")

@@ -1,0 +1,139 @@
+"""The issue as a maintainer reads it, and the outbox that holds it."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from night_factory import A, B, C, equal_weights, night_of, run_of
+
+from baselines.policy import load_policy
+from bot.errors import BotError
+from bot.github.alerts import apply_report
+from bot.github.outbox import Issue, Outbox, hidden_key
+from bot.pages.issue import IssueFacts, NightLine, inline_code, render_body, render_title, reproduce_commands
+from regression_detector import detect
+from torchbenchmark.records import Status
+
+GOOD = {A: 1.0, B: 1.0, C: 1.0}
+KEY = "0123456789abcdef"
+
+
+def facts_and_report(tests, kind="regression", **changes):
+    report = detect(
+        night_of(7, {**GOOD, **tests}),
+        [night_of(day, GOOD) for day in range(7)],
+        load_policy("default"),
+        weights=equal_weights,
+    )
+    alert = next(alert for alert in apply_report((), report) if alert.kind == kind)
+    facts = {
+        "kind": kind,
+        "tests": alert.tests,
+        "is_open": True,
+        "closed_because": "",
+        "opened": "2026-03-08",
+        "nights": (NightLine("2026-03-08 02:00", "build0007", "found", "opened"),),
+        "owners": (),
+        "reproduce": ("torchbench run",),
+        "score": 912.3,
+        "score_of": "v1.1",
+        "worst": "" if kind == "failure" else "+50.0%",
+    }
+    return IssueFacts(**{**facts, **changes}), report
+
+
+def body_of(tests, **changes) -> str:
+    return render_body(*facts_and_report(tests, **changes))
+
+
+def test_the_first_line_says_how_many_tests_are_slower_and_by_how_much():
+    first = body_of({A: 1.5, B: 1.2}).splitlines()[0]
+    assert first.startswith("**2 of 3 tests are slower, by +20.0% to +50.0%**, on `build0007`")
+
+
+def test_one_slower_test_is_told_in_the_singular():
+    assert body_of({A: 1.5}).startswith("**1 of 3 tests is slower, by +50.0%**")
+
+
+def test_the_title_names_count_size_and_night():
+    assert (
+        render_title(*facts_and_report({A: 1.5, B: 1.2})) == "2 tests slower by up to 50.0% since smoke of 2026-03-08"
+    )
+    assert render_title(*facts_and_report({A: 1.5})).startswith("1 test slower")
+
+
+def test_the_table_has_the_alerts_tests_worst_first_with_channel_values_change_and_nights():
+    rows = [line for line in body_of({A: 1.5, B: 1.2}).splitlines() if line.startswith("| `test")]
+    assert rows[0] == f"| `{A}` | cpu_time p20 | 1 s | 1.5 s | +50.0% | 7 |"
+    assert rows[1].startswith(f"| `{B}` |")
+    assert len(rows) == 2
+
+
+def test_a_failing_test_is_told_with_its_reason():
+    body = body_of({A: Status.CRASH}, kind="failure")
+    assert body.startswith("**1 test that ran before now fails**")
+    assert "planted crash" in body
+
+
+def test_both_builds_the_limits_and_the_flat_rule_are_told():
+    body = body_of({A: 1.5})
+    assert "Last good build: `build0006`" in body
+    assert "This build: `build0007`" in body
+    assert "flat rule of 7 % a test and 1 % of the total: regression" in body
+    assert "| build | `wheels.torch` | `2.14.0.dev0006` | `2.14.0.dev0007` |" in body
+
+
+def test_a_closed_alert_says_so_first():
+    assert body_of({A: 1.5}, is_open=False, closed_because="recovered for 3 nights").startswith(
+        "**Closed: recovered for 3 nights.**"
+    )
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["@everyone", "a|b", "`code`", "<script>alert(1)</script>", "![x](http://e.vil/x.png)", "two\nlines", "\x1b[31m"],
+)
+def test_foreign_text_becomes_one_code_span_that_ends_neither_itself_nor_a_table_cell(hostile):
+    span = inline_code(hostile)
+    assert span.startswith("`") and span.endswith("`")
+    assert not re.search(r"[`|\n\x1b]", span[1:-1])
+
+
+def test_the_commands_measure_the_same_tests_the_same_way_before_the_alert():
+    header = run_of(3, GOOD).header
+    run, compare = reproduce_commands(
+        header, "smoke", (A, "total"), "a store", "smoke", datetime(2026, 3, 8, 2, 0, tzinfo=UTC)
+    )
+    assert f"--test '{A}'" in run
+    assert "total" not in run
+    assert "--threads 4" in run
+    assert compare == "torchbench detect again.jsonl --store 'a store' --policy smoke --before 2026-03-08T02:00:00"
+
+
+def issue(body: str = "first", is_open: bool = True) -> Issue:
+    return Issue(KEY, "3 tests slower", body, ("torchbench",), is_open)
+
+
+def test_the_outbox_creates_then_updates_the_file_with_the_key_and_leaves_an_equal_one_alone(tmp_path):
+    outbox = Outbox(tmp_path / "out")
+    created = outbox.put(issue())
+    assert created.effect == "created"
+    assert outbox.put(issue()).effect == "unchanged"
+    renamed = created.path.rename(created.path.with_name("renamed.md"))
+    updated = outbox.put(issue("second", is_open=False))
+    assert (updated.effect, updated.path) == ("updated", renamed)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["renamed.md"]
+    assert renamed.read_text().startswith(f"{hidden_key(KEY)}\n# 3 tests slower\n\n*closed* · `torchbench`\n\nsecond")
+
+
+def test_another_alert_is_another_file(tmp_path):
+    outbox = Outbox(tmp_path)
+    outbox.put(issue())
+    outbox.put(Issue("f" * 16, "3 tests slower", "other", (), True))
+    assert len(list(tmp_path.glob("*.md"))) == 2
+
+
+def test_an_outbox_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(BotError, match="file: the outbox cannot be written"):
+        Outbox(tmp_path / "file").put(issue())
