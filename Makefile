@@ -19,11 +19,14 @@ help:
 nightly: $(SUITE_READY)
 	@$(BIN)/torchbench nightly --config nightly.yaml; code=$$?; test $$code -le 1
 
+# Tests that compare measured times run alone, the others two at a time.
 test: $(TEST_READY)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "quiet and not long"
+	$(BIN)/python -m pytest -m "not quiet and not long" -n 2
 
 test-all: $(TEST_READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m quiet
+	$(BIN)/python -m pytest -m "not quiet" -n 2
 
 lint: $(TEST_READY)
 	$(BIN)/ruff check .

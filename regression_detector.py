@@ -419,7 +419,8 @@ def detect_command(
         if add:  # first, so that whatever follows, the run is not lost
             store_run(opened, run)
             add_night(opened, run_prefix(run.header))
-        history = _read_history(opened, tonight, before or tonight.started, rule, open_alerts)
+        masks = {test: [Mask(since)] for test, since in open_alerts.items()}
+        history = read_history(opened, tonight, rule, masks, before or tonight.started)
         pinned = pinned_night(opened, tonight.suite, tonight.machine_class, pin)
     if before is not None:
         history = [night for night in history if night.started < before]
@@ -431,22 +432,19 @@ def detect_command(
     raise typer.Exit(report.exit_code)
 
 
-def nights_to_read(policy: Policy) -> int:
-    """So many valid nights that also a test that some of them lack has its baseline."""
-    return policy.nights * _READ_AHEAD
-
-
-def _read_history(
-    store: Store, tonight: NightSummary, until: datetime, policy: Policy, open_alerts: Mapping[str, datetime]
+def read_history(
+    store: Store, tonight: NightSummary, policy: Policy, masks: Mapping[str, Sequence[Mask]], before: datetime
 ) -> list[NightSummary]:
-    """Enough of the history before `until`, also behind the oldest alert."""
-    valid = ValidNights(policy.nights, policy.min_coverage, tuple(map(Mask, open_alerts.values())))
+    """So much of the history before a time that also a test that some nights lack has its baseline, and one whose alert
+    has been open for long."""
+    every = tuple(mask for several in masks.values() for mask in several)
+    valid = ValidNights(policy.nights, policy.min_coverage, every)
     return read_nights(
         store,
         tonight.suite,
         tonight.machine_class,
-        nights_to_read(policy),
-        before=until,
+        policy.nights * _READ_AHEAD,
+        before=before,
         wanted=lambda night: valid.covers(night) and valid.mask_of(night) is None,
     )
 

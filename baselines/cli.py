@@ -1,6 +1,5 @@
 """`torchbench baseline`: what a store holds, pins, and the history."""
 
-import fnmatch
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -15,7 +14,8 @@ from baselines.pins import read_pins, remove_pin, set_pin
 from baselines.runs import list_runs, list_series, load_run
 from baselines.series import ChannelSummary, NightSummary, Statistic, summarise
 from baselines.store import Store, open_store
-from torchbenchmark.terminal import EXIT_BROKEN, console, new_app
+from torchbenchmark.experiment import matches_glob
+from torchbenchmark.terminal import EXIT_BROKEN, console, new_app, print_table
 
 StoreOption = Annotated[str, typer.Option("--store", help="The store: a folder.")]
 SuiteArgument = Annotated[str, typer.Argument(help="Name of the suite.")]
@@ -48,7 +48,7 @@ def list_baselines(store: StoreOption) -> None:
     if not table.rows:
         console.print("no runs yet")
         return
-    _show(table)
+    print_table(table)
 
 
 def show_history(
@@ -63,7 +63,7 @@ def show_history(
     """The last nights of a suite in a class."""
     opened = open_store(store, must_exist=True)
     found = _newest_nights(opened, suite, machine_class, nights)
-    _show(_night_table(found) if test is None else _series_table(found, test, channel, statistic))
+    print_table(_night_table(found) if test is None else _series_table(found, test, channel, statistic))
 
 
 def show_run(store: StoreOption, run: RunArgument) -> None:
@@ -81,7 +81,7 @@ def show_run(store: StoreOption, run: RunArgument) -> None:
     for test, summary in night.tests.items():
         values = ", ".join(f"{name} {_value(channel, 'median')}" for name, channel in summary.channels.items())
         table.add_row(*_texts(test, str(summary.status or "no record"), values or summary.reason))
-    _show(table)
+    print_table(table)
 
 
 def pin_run(
@@ -155,10 +155,9 @@ def _night_table(nights: Sequence[NightSummary]) -> Table:
 
 def _series_table(nights: Sequence[NightSummary], pattern: str, channel: str, statistic: Statistic) -> Table:
     table = _table("started (UTC)", "version", "test", "workload", f"{channel} {statistic}")
-    literal = pattern.replace("[", "[[]")  # a test id's brackets are meant as they stand
     for night in nights:
         for test, summary in night.tests.items():
-            if not fnmatch.fnmatchcase(test, literal):
+            if not matches_glob(test, pattern):
                 continue
             measured = summary.channels.get(channel) if summary.ok else None
             value = _value(measured, statistic) if measured else str(summary.status or "no record")
@@ -184,9 +183,3 @@ def _table(*headings: str) -> Table:
 def _texts(*cells: str) -> list[Text]:
     """A test id's brackets would be taken for markup."""
     return [Text(cell) for cell in cells]
-
-
-def _show(table: Table) -> None:
-    """As wide as its content: a cut key or test id is useless in a log."""
-    table.width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
-    console.print(table)

@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from baselines.report import NightRef, Report, Row, State
-from torchbenchmark.terminal import console
+from torchbenchmark.terminal import console, print_table
 
 _STYLES = {
     State.SLOWER: "red",
@@ -24,7 +24,7 @@ def print_report(report: Report) -> None:
     _line(f"baseline  {_night(report.baseline) if report.baseline else 'none'}")
     if report.pin:
         _line(f"pinned    {_night(report.pin)}")
-    console.print(_table(report))
+    print_table(_table(report))
     for count in report.counts:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
     for difference in report.differences[:_MOST_DIFFERENCES]:
@@ -50,8 +50,6 @@ def _table(report: Report) -> Table:
         table.add_column(heading, no_wrap=True, justify="right" if heading in _NUMBERS else "left")
     for row, shown in zip(rows, cells, strict=True):
         table.add_row(*(Text(shown[heading]) for heading in headings), style=_STYLES.get(row.state))
-    # As wide as its content: a cut test id is useless in a log.
-    table.width = console.measure(table, options=console.options.update(max_width=10_000)).maximum
     return table
 
 

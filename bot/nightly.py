@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +14,12 @@ import typer
 from rich.panel import Panel
 from rich.text import Text
 
-from baselines.history import add_night, read_nights
+from baselines.history import add_night
 from baselines.pins import pinned_night, read_pins, set_pin
 from baselines.policy import Policy, load_policy
 from baselines.report import Report
 from baselines.report_table import print_report
-from baselines.rolling import Mask, ValidNights
+from baselines.rolling import Mask
 from baselines.runs import load_run, store_run
 from baselines.series import NightSummary, summarise
 from baselines.store import Store, open_store
@@ -27,20 +28,22 @@ from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
 from bot.github.outbox import Filed, Issue, Outbox
 from bot.pages.issue import IssueFacts, NightLine, render_body, render_title, reproduce_commands
-from regression_detector import detect, nights_to_read
+from regression_detector import detect, read_history
 from score.inputs import find_reference
 from score.taxonomy import published_taxonomy
 from score.v1 import ScoreV1, score_v1
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
-from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.errors import SentinelError
 from torchbenchmark.formats import read_latencies
 from torchbenchmark.formats.run_records import measurements_of
-from torchbenchmark.records import Run
+from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.run_file import RunFile
+from torchbenchmark.runner import OtherGround, RunRequest, resume_run, start_run
 from torchbenchmark.terminal import console
 
 SCHEMA = 1
+SAME_NIGHT = timedelta(hours=12)  # an interrupted run that is older is not tonight's
 REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
 LABELS = {"regression": ("torchbench", "performance regression"), "failure": ("torchbench", "newly failing")}
 
@@ -72,33 +75,47 @@ def nightly_command(
 
 
 def run_nightly(config: NightlyConfig) -> int:
-    """One night from start to end. Returns the exit code."""
-    began = time.monotonic()
+    """One night from start to end. Returns the exit code.
+
+    A night that was killed is finished first. If it is so old that tonight is another night, tonight follows.
+    """
     policy = load_policy(config.policy)
     store = open_store(config.store)
     file = config.work / "tonight.jsonl"
-
+    began = time.monotonic()
+    left = _interrupted(file)
+    if left is not None and not left.missing:
+        console.print(f"finishing the night of {left.header.started:%Y-%m-%d %H:%M} UTC: measured, but not filed")
+        code = conclude(config, store, policy, left, began)
+        file.unlink(missing_ok=True)
+        if not _is_of_another_night(left):
+            return code
+        began = time.monotonic()
     run = measure(config, file)
     print_run(run)
+    code = conclude(config, store, policy, run, began)
+    file.unlink(missing_ok=True)  # last: until here a killed night finds its run again and repeats what follows it
+    return code
+
+
+def conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, began: float) -> int:
+    """Everything after the measuring. Can be repeated for the same run without storing or filing anything twice."""
     key = store_run(store, run).rpartition("/")[0]
     tonight = add_night(store, key)
-
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     report = judge(store, tonight, policy, masks(alerts))
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, key, policy)
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
     filed = file_alerts(config, alerts, report, run, scored)
-
     print_report(report)
-    _print_summary(report, scored, filed, config)
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, time.monotonic() - began)
-    file.unlink()  # last: until here a killed night finds its run again and repeats the steps after it
+    _print_summary(report, scored, filed, config)
     return report.exit_code
 
 
 def measure(config: NightlyConfig, file: Path) -> Run:
-    """Tonight's run: a new one, or the rest of one that was killed, if it was begun on the same build and machine."""
+    """Tonight's run: a new one, or the rest of one that was killed tonight on this build and machine."""
     request = RunRequest(
         suite=load_suite(config.suite),
         device=config.device,
@@ -112,38 +129,41 @@ def measure(config: NightlyConfig, file: Path) -> Run:
         model_folders=config.models,
         **({} if config.python is None else {"python": config.python}),
     )
+    left = _interrupted(file)
     with TerminalReporter() as reporter:
-        if file.exists() and file.stat().st_size > 0:
+        if left is not None and _is_of_another_night(left):
+            _set_aside(file, f"begun {left.header.started:%Y-%m-%d %H:%M} UTC")
+        elif left is not None:
             try:
                 return resume_run(file, request.python, reporter, retry_failed=False)
-            except BenchmarkError as problem:
-                aside = _set_aside(file)
-                console.print(f"an interrupted run cannot go on ({problem}); kept as {aside}", markup=False)
+            except OtherGround as problem:
+                _set_aside(file, str(problem))
         return start_run(request, file, reporter)
 
 
-def _set_aside(file: Path) -> Path:
+def _interrupted(file: Path) -> Run | None:
+    """The run that a killed night left behind."""
+    return read_run(file) if file.exists() and file.stat().st_size > 0 else None
+
+
+def _is_of_another_night(run: Run) -> bool:
+    return datetime.now(UTC) - run.header.started > SAME_NIGHT
+
+
+def _set_aside(file: Path, why: str) -> None:
+    """Keep an interrupted run that cannot go on, with its journal, under another name."""
+    RunFile(file).close()  # refuses if it is not interrupted at all, but another process's run
     aside = file.with_name(f"abandoned-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.jsonl")
     file.replace(aside)
     journal = file.with_name(f"{file.name}.journal")
     if journal.exists():
         journal.replace(aside.with_name(f"{aside.name}.journal"))
-    return aside
+    console.print(f"an interrupted run cannot go on ({why}); kept as {aside}", markup=False)
 
 
 def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[str, list[Mask]]) -> Report:
     """Compare tonight with the stored nights before it."""
-    nights = nights_to_read(policy)
-    valid = ValidNights(policy.nights, policy.min_coverage)
-    every_mask = [mask for several in masked.values() for mask in several]
-    history = read_nights(
-        store,
-        tonight.suite,
-        tonight.machine_class,
-        nights,
-        before=tonight.started,
-        wanted=lambda night: valid.covers(night) and not any(mask.holds(night.started) for mask in every_mask),
-    )
+    history = read_history(store, tonight, policy, masked, tonight.started)
     pinned = pinned_night(store, tonight.suite, tonight.machine_class)
     return detect(tonight, history, policy, masks=masked, pinned=pinned)
 

@@ -15,9 +15,7 @@ from score.inputs import find_reference, join_latencies, read_results, reference
 from score.taxonomy import published_taxonomy
 from score.v1 import ScoreV1, score_v1
 from torchbenchmark.formats import Measurements, read_latencies, write_reference
-from torchbenchmark.terminal import console
-
-_WIDEST = 1000  # columns; more than any table here needs
+from torchbenchmark.terminal import console, print_table
 
 
 def register(app: typer.Typer) -> None:
@@ -130,6 +128,4 @@ def _print_movers(movers: Sequence[Contribution], scored: int) -> None:
         table.add_column(heading, justify="left" if heading == "test" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    # A cut test id or number is of no use, so the table is as wide as it needs, also on a narrow terminal.
-    table.width = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
-    console.print(table, soft_wrap=True)
+    print_table(table)

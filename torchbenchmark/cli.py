@@ -14,7 +14,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.records import Process, Record, Run, RunHeader, Status
 from torchbenchmark.registry import Registry, load_suite, suite_names
 from torchbenchmark.runner import RunRequest, resume_run, start_run
-from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, run_app
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, print_table, run_app
 
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
 
@@ -56,26 +56,30 @@ def run(
 ) -> int:
     """Measure a suite on one build and write one record a test."""
     end_children_on_termination()
-    with TerminalReporter() as reporter:
-        if resume and out.exists() and out.stat().st_size > 0:
-            done = resume_run(out, python, reporter)
-        else:
-            request = RunRequest(
-                suite=load_suite(suite),
-                device=_device(device),
-                selection=tuple(test or ()),
-                rounds=rounds,
-                processes=processes,
-                subject=subject,
-                threads=threads,
-                budget_s=budget,
-                timeout_s=timeout,
-                memory_limit=None if memory_limit is None else memory_limit * 2**20,
-                seed=seed,
-                model_folders=tuple(models or ()),
-                **({} if python is None else {"python": python}),
-            )
-            done = start_run(request, out, reporter)
+    try:
+        with TerminalReporter() as reporter:
+            if resume and out.exists() and out.stat().st_size > 0:
+                done = resume_run(out, python, reporter)
+            else:
+                request = RunRequest(
+                    suite=load_suite(suite),
+                    device=_device(device),
+                    selection=tuple(test or ()),
+                    rounds=rounds,
+                    processes=processes,
+                    subject=subject,
+                    threads=threads,
+                    budget_s=budget,
+                    timeout_s=timeout,
+                    memory_limit=None if memory_limit is None else memory_limit * 2**20,
+                    seed=seed,
+                    model_folders=tuple(models or ()),
+                    **({} if python is None else {"python": python}),
+                )
+                done = start_run(request, out, reporter)
+    except KeyboardInterrupt:
+        console.print(f"stopped; go on with: torchbench run --out {out} --resume", markup=False)
+        raise
     print_run(done)
     console.print(f"records: {escape(str(out))}")
     return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
@@ -106,7 +110,6 @@ def list_models(
 def print_run(run: Run) -> None:
     """A table of the tests and one line of planned against delivered."""
     table = Table("test", "status", "latency", "CPU time", "first batch", "memory", "processes")
-    table.columns[0].overflow = "fold"
     for record in sorted(run.records, key=lambda record: record.test):
         if record.status is Status.OK:
             table.add_row(
@@ -123,7 +126,7 @@ def print_run(run: Run) -> None:
             table.add_row(
                 escape(record.test), f"[{style}]{record.status}", "-", "-", "-", "-", str(len(record.processes))
             )
-    console.print(table)
+    print_table(table)
     counts = ", ".join(f"{count} {status}" for status, count in run.counts().items() if count)
     console.print(f"planned {len(run.header.plan)}, delivered {len(run.records)}: {counts}")
 

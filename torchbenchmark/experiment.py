@@ -3,6 +3,7 @@
 No torch here: ids are read by the score, the baselines and the bot.
 """
 
+import fnmatch
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -94,6 +95,11 @@ class Experiment:
         if experiment.id != test_id:
             raise BenchmarkError(f"{test_id!r} is not written in the one valid form; did you mean {experiment.id!r}?")
         return experiment
+
+
+def matches_glob(test_id: str, pattern: str) -> bool:
+    """Whether a glob matches a test id. The brackets of an id are meant as they stand, not as a set of characters."""
+    return fnmatch.fnmatchcase(test_id, pattern.replace("[", "[[]"))
 
 
 def grid(

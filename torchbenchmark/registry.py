@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NoReturn
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import Experiment, grid
+from torchbenchmark.experiment import Experiment, grid, matches_glob
 from torchbenchmark.yaml_files import read_yaml
 
 PACKAGE = Path(__file__).parent
@@ -95,7 +95,7 @@ class Suite(_Strict):
 
     def skip_reason(self, experiment: Experiment) -> str | None:
         for rule in self.skip:
-            if fnmatch.fnmatchcase(experiment.id, _literal_brackets(rule.tests)):
+            if matches_glob(experiment.id, rule.tests):
                 return rule.reason
         return None
 
@@ -200,19 +200,13 @@ def select(experiments: Iterable[Experiment], patterns: Sequence[str]) -> list[E
         hits = {
             experiment
             for experiment in experiments
-            if fnmatch.fnmatchcase(experiment.id, _literal_brackets(pattern))
-            or fnmatch.fnmatchcase(experiment.model, pattern)
+            if matches_glob(experiment.id, pattern) or fnmatch.fnmatchcase(experiment.model, pattern)
         }
         if not hits:
             known = [experiment.id for experiment in experiments] + [experiment.model for experiment in experiments]
             _unknown("test", pattern, known)
         chosen |= hits
     return [experiment for experiment in experiments if experiment in chosen]
-
-
-def _literal_brackets(pattern: str) -> str:
-    """fnmatch reads `[...]` as a set of characters; in a test id the brackets are meant literally."""
-    return pattern.replace("[", "[[]")
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:

@@ -75,6 +75,10 @@ class Reporter(Protocol):
     def note(self, text: str) -> None: ...
 
 
+class OtherGround(BenchmarkError):
+    """An interrupted run cannot go on: build, class, environment or workload are not what it began with."""
+
+
 def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry: Registry) -> RunHeader:
     """The header of a new run: its plan, its seed, and what it measures where."""
     for name, value in (("rounds", request.rounds), ("processes", request.processes), ("threads", request.threads)):
@@ -135,7 +139,7 @@ def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
 def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_failed: bool = True) -> Run:
     """Go on with the run in `out`: measure what is missing and, unless told not to, again what failed.
 
-    Raises BenchmarkError if the build, the class or the environment is no longer what the run began with.
+    Raises OtherGround if the build, the class or the environment is no longer what the run began with.
     """
     with _open(out) as file:
         header = read_run(out).header
@@ -167,13 +171,13 @@ def _require_same_ground(
         ("environment", header.environment.fingerprint, now.fingerprint),
     ):
         if before != after:
-            raise BenchmarkError(
+            raise OtherGround(
                 f"{out}: was begun on {what} {before}, this is {after}; start a new run with another --out"
             )
     for planned in header.plan:
         experiment = Experiment.parse(planned.test)
         if _workload(registry, experiment) != planned.workload:
-            raise BenchmarkError(f"{out}: the workload of {planned.test} has changed since; start a new run")
+            raise OtherGround(f"{out}: the workload of {planned.test} has changed since; start a new run")
 
 
 def _workload(registry: Registry, experiment: Experiment) -> Workload:

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from torchbenchmark.errors import SentinelError
 
@@ -21,6 +22,9 @@ _UsageError = typer.BadParameter.__base__
 LOG_WIDTH = 160  # columns where output goes to a file or a job's log, which rich would take for 80
 
 
+_WIDEST = 10_000  # columns; more than any table here needs
+
+
 def _console(*, stderr: bool) -> Console:
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     return Console(
@@ -30,6 +34,12 @@ def _console(*, stderr: bool) -> Console:
 
 console = _console(stderr=False)
 error_console = _console(stderr=True)
+
+
+def print_table(table: Table) -> None:
+    """Print a table as wide as its content, also on a narrow terminal: a cut test id or key is of no use."""
+    table.width = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
+    console.print(table, soft_wrap=True)
 
 
 def new_app(help_text: str) -> typer.Typer:

@@ -11,6 +11,7 @@ def slowed(tests) -> set[str]:
     return {test for test in tests if any(model in test for model in SLOWED_MODELS)}
 
 
+@pytest.mark.quiet
 @pytest.mark.timeout(600)
 def test_a_slower_operator_is_reported_by_exactly_its_tests_in_one_issue_that_the_next_night_updates(tmp_path):
     nights = Nights(tmp_path)
