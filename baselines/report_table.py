@@ -70,7 +70,9 @@ def _cells(row: Row) -> dict[str, str]:
 
 
 def _value(value: float | None, unit: str | None) -> str:
-    return "" if value is None else f"{value:.5g} {unit}".removesuffix(" 1")  # a count has no unit
+    if value is None:
+        return ""
+    return f"{value:.5g}" if unit == "1" else f"{value:.5g} {unit}"  # a ratio or a count has no unit
 
 
 def _percent(change: float | None) -> str:

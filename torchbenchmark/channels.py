@@ -23,6 +23,12 @@ class ChannelKind:
 CHANNELS: dict[str, ChannelKind] = {
     "latency": ChannelKind("s", "lower", False, "synchronised wall time of one iteration"),
     "cpu_time": ChannelKind("s", "lower", False, "process CPU time (user + system, all threads) of one iteration"),
+    "host_probe": ChannelKind(
+        "s", "lower", False, "CPU time of a fixed bit of work that owes nothing to the build: the speed of the host"
+    ),
+    "cpu_time_per_probe": ChannelKind(
+        "1", "lower", False, "CPU time of one iteration over that of the host probe beside it: free of the host's speed"
+    ),
     "throughput": ChannelKind("1/s", "higher", False, "batch size over latency"),
     "first_batch": ChannelKind("s", "lower", False, "fork to the first synchronised output, imports excluded"),
     "cpu_memory": ChannelKind(

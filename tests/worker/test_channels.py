@@ -4,6 +4,7 @@ import torch
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.worker.channels import SECTIONS, dispatch
+from torchbenchmark.worker.host_probe import HostProbe
 from torchbenchmark.worker.timing import Timed
 
 SPEC = {"budget_s": 0.02, "warmup_cap_s": 0.02, "min_unit_s": 0.001, "min_samples": 3}
@@ -51,7 +52,7 @@ def test_counting_twice_gives_the_same():
 
 
 def test_every_section_gives_channels_that_the_table_knows():
-    loop = Timed(Product(), lambda: None, SPEC)
+    loop = Timed(Product(), lambda: None, SPEC, HostProbe().run)
     given = [set(section.measure(loop)) for section in SECTIONS]
     assert set().union(*given) == set(CHANNELS) - {"first_batch"}
     assert sum(map(len, given)) == len(set().union(*given)), "two sections give the same channel"
@@ -60,3 +61,15 @@ def test_every_section_gives_channels_that_the_table_knows():
 def test_throughput_is_batch_size_over_latency():
     samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC))
     assert samples["throughput"] == [64 / wall for wall in samples["latency"]]
+
+
+def test_cpu_time_per_probe_is_the_ratio_unit_by_unit():
+    readings = iter([1.0, 3.0] * 1000)
+    samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC, lambda: next(readings)))
+    assert samples["host_probe"] == [2.0] * len(samples["cpu_time"])
+    assert samples["cpu_time_per_probe"] == [cpu / 2.0 for cpu in samples["cpu_time"]]
+
+
+def test_without_a_probe_its_channels_are_absent():
+    samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC))
+    assert set(samples) == {"latency", "cpu_time", "throughput"}

@@ -1,13 +1,18 @@
 """The timed loop, driven by a model that only sleeps or counts."""
 
 import gc
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
 
+from torchbenchmark.worker import host_probe
 from torchbenchmark.worker.timing import Timed, collector_off, is_steady
 
+HOST_PROBE = Path(host_probe.__file__)
 SPEC = {"budget_s": 0.1, "warmup_cap_s": 0.5, "min_unit_s": 0.010, "min_samples": 3}
 
 
@@ -48,7 +53,8 @@ def test_long_iterations_are_not_looped():
 def test_samples_are_seconds_of_one_iteration_whatever_the_loop():
     loop = timed(Counting(0.002))
     loop.warm_up()
-    walls, cpus = loop.sample()
+    samples = loop.sample()
+    walls, cpus = samples.walls, samples.cpus
     assert loop.inner_loops > 1
     assert min(walls) >= 0.002
     assert sorted(walls)[len(walls) // 2] < 0.004
@@ -58,7 +64,7 @@ def test_samples_are_seconds_of_one_iteration_whatever_the_loop():
 
 def test_a_test_slower_than_the_budget_still_gives_the_least_number_of_samples():
     loop = timed(Counting(0.03), budget_s=0.001)
-    walls, _ = loop.sample()
+    walls = loop.sample().walls
     assert len(walls) == SPEC["min_samples"]
 
 
@@ -93,6 +99,41 @@ def test_warm_up_ends_at_its_cap_where_the_model_never_gets_steady():
     loop = timed(Slowing(), warmup_cap_s=0.3)
     loop.warm_up()
     assert not loop.steady
+
+
+def test_every_unit_has_the_mean_of_the_probes_before_and_after_it():
+    readings = iter(range(1000))
+    loop = Timed(Counting(0.01), lambda: None, SPEC, lambda: float(next(readings)))
+    samples = loop.sample()
+    assert samples.probes == [unit + 0.5 for unit in range(len(samples.walls))]
+
+
+def test_without_a_probe_there_are_no_readings():
+    assert timed(Counting(0.01)).sample().probes is None
+
+
+def test_the_time_of_the_probe_is_in_no_sample():
+    def slow_probe() -> float:
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        return 0.02
+
+    samples = Timed(Counting(0.01), lambda: None, SPEC, slow_probe).sample()
+    assert max(samples.cpus) < 0.01
+    assert sorted(samples.walls)[len(samples.walls) // 2] < 0.02
+
+
+def test_the_host_probe_owes_nothing_to_the_build():
+    script = (
+        "import importlib.util, sys\n"
+        f"spec = importlib.util.spec_from_file_location('host_probe', {str(HOST_PROBE)!r})\n"
+        "module = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(module)\n"
+        "assert module.HostProbe().run() > 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize(

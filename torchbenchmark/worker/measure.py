@@ -14,6 +14,7 @@ from torchbenchmark.experiment import EVAL_MODE_TRAINING
 from torchbenchmark.worker.backends import apply_backend
 from torchbenchmark.worker.channels import SECTIONS
 from torchbenchmark.worker.channels.memory import reset_peak
+from torchbenchmark.worker.host_probe import HostProbe
 from torchbenchmark.worker.loading import import_model
 from torchbenchmark.worker.timing import Timed, synchronizer
 from torchbenchmark.worker.verify import require_finite
@@ -49,7 +50,8 @@ def measure(
     first_batch = time.monotonic() - began
     require_finite(outputs, "the first iteration")
 
-    timed = Timed(model, synchronize, spec)
+    # On a GPU the probe would leave the device idle between units: there the host is told by other means.
+    timed = Timed(model, synchronize, spec, HostProbe().run if spec["device"] == "cpu" else None)
     enter("warm-up")
     timed.warm_up()
 

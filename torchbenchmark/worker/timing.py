@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -33,9 +34,17 @@ def _nothing() -> None:
 class Timed:
     """A model with the length of its timed unit. One unit is `inner_loops` iterations and one synchronise."""
 
-    def __init__(self, model: Invocable, synchronize: Callable[[], None], spec: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        model: Invocable,
+        synchronize: Callable[[], None],
+        spec: dict[str, Any],
+        probe: Callable[[], float] | None = None,
+    ) -> None:
+        """`probe` gives the CPU seconds of a fixed bit of work; it is run between the timed units."""
         self.model = model
         self.synchronize = synchronize
+        self.probe = probe
         self.budget_s = spec["budget_s"]
         self.warmup_cap_s = spec["warmup_cap_s"]
         self.min_unit_s = spec["min_unit_s"]
@@ -83,17 +92,31 @@ class Timed:
         self.inner_loops = max(self.inner_loops + 1, math.ceil(self.inner_loops * aim / max(wall, 1e-7)))
         return True
 
-    def sample(self) -> tuple[list[float], list[float]]:
-        """Timed units until the budget is spent: (wall, CPU) seconds of one iteration, a value a unit."""
+    def sample(self) -> "Samples":
+        """Timed units until the budget is spent, with a probe before the first, between any two and after the last."""
         walls: list[float] = []
         cpus: list[float] = []
+        probes: list[float] = []
         with collector_off():
             deadline = time.perf_counter() + self.budget_s
+            before = self.probe() if self.probe else 0.0
             while len(walls) < self.min_samples or time.perf_counter() < deadline:
                 wall, cpu = self.unit()
+                after = self.probe() if self.probe else 0.0
                 walls.append(wall / self.inner_loops)
                 cpus.append(cpu / self.inner_loops)
-        return walls, cpus
+                probes.append((before + after) / 2)
+                before = after
+        return Samples(walls, cpus, probes if self.probe else None)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One value per timed unit."""
+
+    walls: list[float]  # seconds of one iteration
+    cpus: list[float]  # process CPU seconds of one iteration
+    probes: list[float] | None  # CPU seconds of the host probe beside the unit; None without one
 
 
 def is_steady(walls: Sequence[float]) -> bool:
