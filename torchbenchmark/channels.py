@@ -26,8 +26,8 @@ CHANNELS: dict[str, ChannelKind] = {
     "host_probe": ChannelKind(
         "s", "lower", False, "CPU time of a fixed bit of work that owes nothing to the build: the speed of the host"
     ),
-    "cpu_time_per_probe": ChannelKind(
-        "1", "lower", False, "CPU time of one iteration over that of the host probe beside it: free of the host's speed"
+    "cpu_time_adjusted": ChannelKind(
+        "s", "lower", False, "CPU time of one iteration at the host speed at which the probe takes a millisecond"
     ),
     "throughput": ChannelKind("1/s", "higher", False, "batch size over latency"),
     "first_batch": ChannelKind("s", "lower", False, "fork to the first synchronised output, imports excluded"),

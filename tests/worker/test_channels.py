@@ -1,10 +1,11 @@
 """What the channels count, against workloads whose numbers are known by hand."""
 
+import pytest
 import torch
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.worker.channels import SECTIONS, dispatch
-from torchbenchmark.worker.host_probe import HostProbe
+from torchbenchmark.worker.host_probe import SLOPE, HostProbe, at_reference_speed
 from torchbenchmark.worker.timing import Timed
 
 SPEC = {"budget_s": 0.02, "warmup_cap_s": 0.02, "min_unit_s": 0.001, "min_samples": 3}
@@ -63,11 +64,16 @@ def test_throughput_is_batch_size_over_latency():
     assert samples["throughput"] == [64 / wall for wall in samples["latency"]]
 
 
-def test_cpu_time_per_probe_is_the_ratio_unit_by_unit():
-    readings = iter([1.0, 3.0] * 1000)
+def test_adjusted_cpu_time_follows_the_probe_unit_by_unit():
+    readings = iter([0.0005, 0.0015] * 1000)  # a millisecond in the mean: the reference speed
     samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC, lambda: next(readings)))
-    assert samples["host_probe"] == [2.0] * len(samples["cpu_time"])
-    assert samples["cpu_time_per_probe"] == [cpu / 2.0 for cpu in samples["cpu_time"]]
+    assert samples["host_probe"] == pytest.approx([0.001] * len(samples["cpu_time"]))
+    assert samples["cpu_time_adjusted"] == pytest.approx(samples["cpu_time"])
+
+
+def test_a_host_at_half_its_speed_is_adjusted_by_the_slope():
+    assert at_reference_speed(0.003, 0.001) == 0.003
+    assert at_reference_speed(0.003, 0.002) == pytest.approx(0.003 / 2**SLOPE)
 
 
 def test_without_a_probe_its_channels_are_absent():

@@ -89,7 +89,7 @@ def test_a_forked_child_leads_its_session_has_a_frozen_heap_and_no_secret(tmp_pa
     assert facts["environment"]["OPENBLAS_NUM_THREADS"] == "1"
     assert "GITHUB_TOKEN" not in facts["environment"]
     assert set(outcome.result["channels"]) == {
-        "latency", "cpu_time", "throughput", "host_probe", "cpu_time_per_probe",
+        "latency", "cpu_time", "throughput", "host_probe", "cpu_time_adjusted",
         "first_batch", "cpu_memory", "operators", "flops",
     }  # fmt: skip
     assert outcome.result["notes"] == []

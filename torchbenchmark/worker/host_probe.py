@@ -9,6 +9,11 @@ import time
 
 import numpy
 
+REFERENCE_S = 0.001  # the speed of host that times are adjusted to: the probe takes this long there
+# How the logarithm of a test's CPU time follows that of the probe. Fitted to the smoke suite on a shared CPU that had
+# two speeds (docs/measuring.md): .56 to .95 by test, so an adjusted time is off by at most a seventh in the slow phase.
+SLOPE = 0.77
+
 MATRIX = 64  # rows and columns: three of them fit into the first cache
 PRODUCTS = 90
 ADDITIONS = 9000
@@ -30,3 +35,8 @@ class HostProbe:
         for number in range(ADDITIONS):
             total += number
         return time.process_time() - began
+
+
+def at_reference_speed(seconds: float, probe_seconds: float) -> float:
+    """What CPU seconds would be on a host where the probe takes REFERENCE_S."""
+    return seconds * (REFERENCE_S / probe_seconds) ** SLOPE

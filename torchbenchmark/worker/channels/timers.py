@@ -1,5 +1,6 @@
 """Channels of the timed section: `latency`, `cpu_time`, `throughput`, and on the CPU those of the host probe."""
 
+from torchbenchmark.worker.host_probe import at_reference_speed
 from torchbenchmark.worker.timing import Timed
 
 
@@ -13,5 +14,7 @@ def measure(timed: Timed) -> dict[str, list[float]]:
     }
     if samples.probes is not None:
         channels["host_probe"] = samples.probes
-        channels["cpu_time_per_probe"] = [cpu / probe for cpu, probe in zip(samples.cpus, samples.probes, strict=True)]
+        channels["cpu_time_adjusted"] = [
+            at_reference_speed(cpu, probe) for cpu, probe in zip(samples.cpus, samples.probes, strict=True)
+        ]
     return channels
