@@ -22,7 +22,7 @@ from baselines.policy import SEED_PER_TEST, SEED_TOTAL, Judged, Policy, load_pol
 from baselines.report import CountChange, Judgement, NightRef, Report, Row, State, Total
 from baselines.report_table import print_report
 from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
-from baselines.runs import run_prefix, store_run
+from baselines.runs import list_series, run_prefix, store_run
 from baselines.series import NightSummary, Statistic, TestSummary, UtcTime, chronological, summarise
 from baselines.store import Store, open_store
 from score.errors import ScoreError
@@ -32,7 +32,7 @@ from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.records import read_run
-from torchbenchmark.terminal import new_app, run_app
+from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
 
 TOTAL = "total"  # in the open alerts: the alert of the total, which masks its nights for every test
@@ -242,7 +242,8 @@ def _total_moved(score: float, limit: float) -> State:
 def _other_changes(test: str, judged_channel: str, evidence: _Evidence) -> dict[str, float]:
     changes = {}
     for name, summary in evidence.tonight.tests[test].channels.items():
-        if name == judged_channel or name not in CHANNELS or CHANNELS[name].exact:
+        # A rate is the inverse of a time that is shown, and its change would read the wrong way round beside it.
+        if name == judged_channel or name not in CHANNELS or CHANNELS[name].exact or CHANNELS[name].better == "higher":
             continue
         tonight, baseline = summary.location("median"), evidence.baseline(test, name, "median").value
         if baseline is None or not is_usable(name, tonight):
@@ -422,6 +423,8 @@ def detect_command(
         masks = {test: [Mask(since)] for test, since in open_alerts.items()}
         history = read_history(opened, tonight, rule, masks, before or tonight.started)
         pinned = pinned_night(opened, tonight.suite, tonight.machine_class, pin)
+        if not history:
+            _tell_what_there_is(opened, tonight)
     if before is not None:
         history = [night for night in history if night.started < before]
     report = detect(tonight, history, rule, open_alerts=open_alerts, pinned=pinned)
@@ -430,6 +433,15 @@ def detect_command(
             _write(path, content)
     print_report(report)
     raise typer.Exit(report.exit_code)
+
+
+def _tell_what_there_is(store: Store, tonight: NightSummary) -> None:
+    others = [f"{suite} on {where}" for suite, where in list_series(store)]
+    console.print(
+        f"{store.location} has no night of {tonight.suite} on {tonight.machine_class} before this one; "
+        f"it has: {', '.join(others) or 'nothing'}",
+        markup=False,
+    )
 
 
 def read_history(

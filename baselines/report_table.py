@@ -19,7 +19,7 @@ _NUMBERS = ("baseline", "tonight", "change", "pin", "nights")
 _MOST_DIFFERENCES = 20  # of a new image there may be hundreds; all are in the JSON
 
 
-def print_report(report: Report) -> None:
+def print_report(report: Report, *, verdict: bool = True) -> None:
     _line(f"tonight   {_night(report.tonight)}")
     _line(f"baseline  {_night(report.baseline) if report.baseline else 'none'}")
     if report.pin:
@@ -28,16 +28,19 @@ def print_report(report: Report) -> None:
     for count in report.counts:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
     for difference in report.differences[:_MOST_DIFFERENCES]:
-        _line(f"differs: {difference.group} {difference.field}: {difference.old} -> {difference.new}")
+        old, new = difference.old or "absent", difference.new or "absent"
+        _line(f"differs: {difference.group} {difference.field}: {old} -> {new}")
     if len(report.differences) > _MOST_DIFFERENCES:
         _line(f"differs: and {len(report.differences) - _MOST_DIFFERENCES} more (--json has all)")
     if report.total:
         pinned = f", {report.pin_total.score:.1f} against the pin" if report.pin_total else ""
-        _line(f"total {report.total.score:.1f} ({report.total.change:+.2%}) over {report.total.tests} tests{pinned}")
+        time = f"{report.total.change:+.2%} time"
+        _line(f"total against the baseline {report.total.score:.1f} ({time}) over {report.total.tests} tests{pinned}")
         if report.total.left_out:
             _line(f"not in the total, in no category: {', '.join(report.total.left_out)}")
     _line(f"by the flat 7 % and 1 %: {report.flat.verdict}: {report.flat.reason}")
-    _line(f"{report.verdict}: {report.reason}", f"bold {_VERDICT_STYLES[report.verdict]}")
+    if verdict:
+        _line(f"{report.verdict}: {report.reason}", f"bold {_VERDICT_STYLES[report.verdict]}")
 
 
 def _table(report: Report) -> Table:

@@ -1,5 +1,6 @@
 """The configuration of a nightly, from its YAML; docs/nightly.md describes every key."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,20 +42,25 @@ class NightlyConfig(BaseModel):
 def load_config(path: Path) -> NightlyConfig:
     """The configuration in a YAML file, its paths made absolute. Raises BotError naming file and key."""
     config = read_yaml(path, NightlyConfig, BotError)
-    base = path.absolute().parent
+    base = path.resolve().parent
     changes: dict[str, object] = {
-        "models": tuple(base / folder for folder in config.models),
-        "work": base / config.work,
-        "outbox": base / config.outbox,
+        "models": tuple(_joined(base, folder) for folder in config.models),
+        "work": _joined(base, config.work),
+        "outbox": _joined(base, config.outbox),
     }
     if "://" not in config.store:
-        changes["store"] = str(base / config.store)
+        changes["store"] = str(_joined(base, Path(config.store)))
     if config.python is not None and config.python.parent != Path():
-        changes["python"] = base / config.python
+        changes["python"] = _joined(base, config.python)
     for key in ("suite", "policy"):
         value = getattr(config, key)
         if value.endswith((".yaml", ".yml")):
-            changes[key] = str(base / value)
+            changes[key] = str(_joined(base, Path(value)))
     if config.reference is not None and (base / config.reference).exists():
-        changes["reference"] = str(base / config.reference)
+        changes["reference"] = str(_joined(base, Path(config.reference)))
     return config.model_copy(update=changes)
+
+
+def _joined(base: Path, path: Path) -> Path:
+    """The path from `base`, without `..`; links stay, as that of a virtual environment's interpreter must."""
+    return Path(os.path.normpath(base / path))

@@ -108,7 +108,7 @@ def conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, bega
     pin_first_valid_night(store, tonight, key, policy)
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
     filed = file_alerts(config, alerts, report, run, scored)
-    print_report(report)
+    print_report(report, verdict=False)  # the summary ends with it
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, time.monotonic() - began)
     _print_summary(report, scored, filed, config)
     return report.exit_code

@@ -41,7 +41,9 @@ def run(
         Path | None, typer.Option(help="Interpreter of the build to measure (default: this one).")
     ] = None,
     subject: Annotated[str, typer.Option(help="The package whose speed is in question.")] = "torch",
-    threads: Annotated[int | None, typer.Option(help="CPU threads of a test (default: all CPUs).")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="CPU threads of a test (default: what the suite says, or all CPUs).")
+    ] = None,
     budget: Annotated[
         float | None, typer.Option(help="Seconds of timed work per process (default: cpu 1, cuda 0.5).")
     ] = None,
@@ -59,8 +61,11 @@ def run(
     try:
         with TerminalReporter() as reporter:
             if resume and out.exists() and out.stat().st_size > 0:
+                console.print(f"resuming the run in {out}, with the options it began with", markup=False)
                 done = resume_run(out, python, reporter)
             else:
+                if resume:
+                    console.print(f"nothing to resume in {out}: a new run", markup=False)
                 request = RunRequest(
                     suite=load_suite(suite),
                     device=_device(device),
@@ -188,7 +193,7 @@ class TerminalReporter:
         )
 
     def round_started(self, number: int, rounds: int) -> None:
-        console.print(f"round {number} of {rounds}")
+        console.print(f"round {number} of {rounds}: starting the build's interpreter")
 
     def measuring(self, test: str) -> None:
         self.bar.update(self.task, description=escape(test))

@@ -91,6 +91,7 @@ class Suite(_Strict):
     models: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_without_repetition)]
     tests: Tests = ("train", "eval")
     preset: Preset = "full"
+    threads: Annotated[int, Field(ge=1)] | None = None  # CPU threads of its tests, unless the user says otherwise
     skip: tuple[SkipRule, ...] = ()
 
     def skip_reason(self, experiment: Experiment) -> str | None:

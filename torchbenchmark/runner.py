@@ -88,7 +88,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         if seconds is not None and not seconds > 0:
             raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
     experiments = select(registry.experiments(request.suite, [request.device]), request.selection)
-    threads = request.threads or environment.default_threads()
+    threads = request.threads or request.suite.threads or environment.default_threads()
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
     started = datetime.now(UTC)
     return RunHeader(

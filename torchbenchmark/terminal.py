@@ -2,6 +2,7 @@
 
 import io
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -66,20 +67,19 @@ def run_app(app: typer.Typer, arguments: Sequence[str] | None = None) -> NoRetur
 def _exit_code(command: Callable[[], object], debug: bool) -> int:
     try:
         result = command()
-    except _UsageError as usage:
-        usage.show()
-        return EXIT_BROKEN
     except (KeyboardInterrupt, typer.Abort):
         result = EXIT_INTERRUPTED
-    except SentinelError as error:
-        if debug:
-            raise
-        _print_one_line(f"error: {error}")
+    except _UsageError as usage:
+        _print_one_line(f"error: {usage.format_message()} (--help shows what there is)")
         return EXIT_BROKEN
     except Exception as error:
         if debug:
-            raise
-        _print_one_line(f"internal error: {type(error).__name__}: {error} (please report; --debug shows the traceback)")
+            traceback.print_exc()
+        if isinstance(error, SentinelError):
+            _print_one_line(f"error: {error}")
+        else:
+            what = f"{type(error).__name__}: {error}"
+            _print_one_line(f"internal error: {what} (please report; --debug shows the traceback)")
         return EXIT_BROKEN
     if result == EXIT_INTERRUPTED:  # typer returns it for Ctrl-C; older versions raise Abort
         error_console.print("interrupted", style="red")

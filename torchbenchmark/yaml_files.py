@@ -75,6 +75,8 @@ def first_problem(invalid: ValidationError) -> str:
     first = problems[0]
     key = ".".join(str(part) for part in first["loc"]) or "(top)"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key}{more}"
     return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{more}"
 
 

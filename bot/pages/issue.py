@@ -1,10 +1,12 @@
 """The issue of an alert, as a maintainer reads it: verdict first, then the numbers, then how to see it oneself."""
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -80,8 +82,10 @@ def reproduce_commands(
     header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str, before: datetime
 ) -> tuple[str, ...]:
     """The commands that measure these tests again as tonight, and compare them with the nights before the alert."""
+    beside = Path(sys.executable).with_name("torchbench")
+    torchbench = str(beside) if beside.exists() else "torchbench"  # as is: an environment need not be activated
     run = [
-        f"torchbench run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
+        f"{_shell(torchbench)} run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
         f"--processes {header.processes} --threads {header.measuring.threads} --budget {header.measuring.budget_s:g}",
         f"--python {_shell(header.build.interpreter)}",
         *(f"--models {_shell(folder)}" for folder in header.model_folders),
@@ -90,7 +94,7 @@ def reproduce_commands(
     ]
     return (
         " \\\n  ".join(run),
-        f"torchbench detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
+        f"{_shell(torchbench)} detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
         f"--before {before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}",
     )
 

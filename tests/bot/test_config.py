@@ -33,7 +33,7 @@ def test_a_command_on_the_path_and_a_bucket_stay_as_they_are(tmp_path):
     ("text", "said"),
     [
         ("rounds: 0\n", "key rounds: input should be greater than or equal to 1"),
-        ("sweet: smoke\n", "key sweet: extra inputs are not permitted"),
+        ("sweet: smoke\n", "unknown key sweet"),
         ("device: tpu\n", "key device: input should be 'cpu' or 'cuda'"),
         ("suite: [a\n", "nightly.yaml:2: not valid YAML"),
         ("budget_s: .nan\n", "key budget_s"),
