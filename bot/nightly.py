@@ -1,10 +1,12 @@
 """The nightly: measure, store, detect, score, file, report. Each step can be repeated: a killed night goes on where it
 was, stores nothing twice and files no second issue."""
 
+import fcntl
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +26,7 @@ from baselines.runs import load_run, store_run
 from baselines.series import NightSummary, summarise
 from baselines.store import Store, open_store
 from bot.config import NightlyConfig, load_config
+from bot.errors import BotError
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
 from bot.github.outbox import Filed, Issue, Outbox
@@ -81,6 +84,23 @@ def run_nightly(config: NightlyConfig) -> int:
     """
     policy = load_policy(config.policy)
     store = open_store(config.store)
+    with _alone(config.work):
+        return _run_alone(config, policy, store)
+
+
+@contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """One nightly at a time in a work folder; the system drops the lock of one that dies."""
+    work.mkdir(parents=True, exist_ok=True)
+    with open(work / ".lock", "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BotError(f"{work}: another nightly is running there; wait for it, or name another `work`") from error
+        yield
+
+
+def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
     file = config.work / "tonight.jsonl"
     began = time.monotonic()
     left = _interrupted(file)
@@ -164,33 +184,42 @@ def _set_aside(file: Path, why: str) -> None:
 def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[str, list[Mask]]) -> Report:
     """Compare tonight with the stored nights before it."""
     history = read_history(store, tonight, policy, masked, tonight.started)
-    pinned = pinned_night(store, tonight.suite, tonight.machine_class)
+    try:
+        pinned = pinned_night(store, tonight.suite, tonight.machine_class)
+    except SentinelError as problem:
+        console.print(f"no comparison with the pinned run: {problem}", markup=False, style="yellow")
+        pinned = None
     return detect(tonight, history, policy, masks=masked, pinned=pinned)
 
 
 def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) -> Scored:
-    """The V1 score of the run: against the configured reference, or else against the pinned first valid night."""
-    if config.reference is not None:
-        reference, name = read_latencies(find_reference(config.reference)), config.reference
-    else:
-        pins = read_pins(store, tonight.suite, tonight.machine_class)
-        if REFERENCE_PIN not in pins:
-            return Scored(None, "", "the first valid night becomes the reference, 1000")
-        pinned = load_run(store, pins[REFERENCE_PIN].run)
-        reference = measurements_of(pinned, pins[REFERENCE_PIN].run).latencies
-        then = summarise(pinned)
-        # A test whose workload changed since is another test: its old time is no reference for it.
-        reference = {
-            test: seconds
-            for test, seconds in reference.items()
-            if test not in tonight.tests or tonight.tests[test].workload == then.tests[test].workload
-        }
-        name = f"the run of {then.started:%Y-%m-%d}, {then.build.version}"
+    """The V1 score of the run. What is wrong with its reference is told, and stops nothing else."""
     try:
+        reference, name = _reference(config, store, tonight)
+        if reference is None:
+            return Scored(None, "", "the first valid night becomes the reference, 1000")
         results = measurements_of(run, "tonight").latencies
         return Scored(score_v1(reference, results, published_taxonomy().domain_of), name)
     except SentinelError as problem:
-        return Scored(None, name, str(problem))
+        return Scored(None, "", str(problem))
+
+
+def _reference(config: NightlyConfig, store: Store, tonight: NightSummary) -> tuple[Mapping[str, float] | None, str]:
+    """Times that score 1000, and whose they are: the configured reference, or else the pinned first valid night."""
+    if config.reference is not None:
+        return read_latencies(find_reference(config.reference)), config.reference
+    pins = read_pins(store, tonight.suite, tonight.machine_class)
+    if REFERENCE_PIN not in pins:
+        return None, ""
+    pinned = load_run(store, pins[REFERENCE_PIN].run)
+    then = summarise(pinned)
+    # A test whose workload changed since is another test: its old time is no reference for it.
+    times = {
+        test: seconds
+        for test, seconds in measurements_of(pinned, pins[REFERENCE_PIN].run).latencies.items()
+        if test not in tonight.tests or tonight.tests[test].workload == then.tests[test].workload
+    }
+    return times, f"the run of {then.started:%Y-%m-%d}, {then.build.version}"
 
 
 def pin_first_valid_night(store: Store, tonight: NightSummary, key: str, policy: Policy) -> None:

@@ -83,7 +83,8 @@ def run(
                 )
                 done = start_run(request, out, reporter)
     except KeyboardInterrupt:
-        console.print(f"stopped; go on with: torchbench run --out {out} --resume", markup=False)
+        if out.exists():
+            console.print(f"stopped; go on with: torchbench run --out {out} --resume", markup=False)
         raise
     print_run(done)
     console.print(f"records: {escape(str(out))}")

@@ -34,13 +34,14 @@ _HARNESS_LOCK = ("numpy", "timm", "tokenizers", "torchaudio", "torchvision", "tr
 # step of a GitHub job sets the variables and the PATH of the steps after it, whose secrets a build must not reach.
 _SECRET_NAME = re.compile(
     r"TOKEN(?!IZ)|SECRET|PASSWORD|PASSWD|PASSPHRASE|(?<!BY)PASS\d*$|_PWD?$|CREDENTIAL|(^|_)CREDS?(_|$)|PRIVATE"
-    r"|KEYS?(_|\d|$)|APIKEY|AUTH(_|\d|$)|AUTHORIZATION|BEARER|(^|_)(PAT|JWT|DSN|SAS)(_|\d|$)|COOKIE|WEBHOOK"
+    r"|KEYS?(_|\d|$)|APIKEY|AUTH(_|\d|$)|AUTHORIZATION|BEARER|(^|_)(PAT|JWT|DSN|SAS)(_|\d|$)|COOKIE|HOOK(_|\d|$)|WEBHOOK"
     r"|CONN(ECTION)?_?STR(ING)?"
     r"|^GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)$",
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(
     r"://[^/\s@]+@"  # a user or a token before the host of an address
+    r"|hooks\.slack\.com/|discord(app)?\.com/api/webhooks|\b(AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[oprsu]|github_pat|hf|glpat|npm)[-_][A-Z0-9]{20}|authorization:|bearer ",
     re.IGNORECASE,
 )

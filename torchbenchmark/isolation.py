@@ -19,14 +19,18 @@ PRELOAD_TIMEOUT_S = 300.0
 KILL_GRACE_S = 10.0
 POLL_S = 0.25
 LOG_TAIL_BYTES = 4000
+EVENTS = ("importing", "imported", "refused", "ready", "started", "stage", "exited", "unforkable")
 
 
 class ZygoteDied(Exception):
     """The zygote ended or stopped answering. `importing` names the model whose import it did not survive, if any."""
 
-    def __init__(self, reason: str, importing: str | None = None, during_import: bool = False) -> None:
+    def __init__(
+        self, reason: str, importing: str | None = None, during_import: bool = False, status: str = "crash"
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.status = status  # of the test in the air
         self.importing = importing
         self.during_import = during_import
 
@@ -87,6 +91,8 @@ class Zygote:
         self.name = name
         self.scratch = scratch
         self.log = scratch / f"{name}.log"
+        working_folder = scratch / f"{name}.cwd"  # not the scratch itself: models write, and remove, where they are
+        working_folder.mkdir(parents=True, exist_ok=True)
         self.imports: dict[str | None, ImportOutcome] = {}  # model -> outcome; None is torch itself
         self._next_id = 0
         self._buffer = b""
@@ -100,7 +106,7 @@ class Zygote:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=scratch,
+                cwd=working_folder,
                 env=worker_variables(variables),
                 start_new_session=True,
             )
@@ -126,7 +132,10 @@ class Zygote:
         threads, touched = 1, False
         deadline = time.monotonic() + PRELOAD_TIMEOUT_S
         while True:
-            event = self._next_event(deadline)
+            try:
+                event = self._next_event(deadline)
+            except ZygoteDied as death:
+                raise ZygoteDied(death.reason, importing, True) from death
             if event is None:
                 self.end()
                 raise ZygoteDied(f"its import did not end within {PRELOAD_TIMEOUT_S:g} s", importing, True)
@@ -161,6 +170,7 @@ class Zygote:
     ) -> ChildOutcome:
         """Measure in one child and wait for its end. Raises ZygoteDied if the zygote itself is lost."""
         self._next_id += 1
+        self.scratch.mkdir(exist_ok=True)  # a model may have removed it
         result_path = self.scratch / f"{self.name}-{self._next_id}.json"
         flight = _Flight(self._next_id, time.monotonic(), log=self.scratch / f"{self.name}-{self._next_id}.log")
         self._send(
@@ -172,14 +182,14 @@ class Zygote:
             spec=spec,
             result=str(result_path),
             log=str(flight.log),
+            folder_to_work_in=str(self.scratch / f"{self.name}-{self._next_id}.cwd"),
         )
         deadline = flight.began + timeout_s
         while True:
             event = self._next_event(min(deadline, time.monotonic() + POLL_S))
             if event is None:
-                self._enforce_limits(flight, deadline, timeout_s, memory_limit)
-                if flight.ending is not None:
-                    deadline = time.monotonic() + KILL_GRACE_S
+                if self._enforce_limits(flight, deadline, timeout_s, memory_limit):
+                    deadline = time.monotonic() + KILL_GRACE_S  # from the order to kill on, once
                 continue
             if event["event"] == "gone":
                 self._kill_child_group()
@@ -197,13 +207,14 @@ class Zygote:
                 self._child = None
                 return self._outcome(flight, event, result_path)
 
-    def _enforce_limits(self, flight: _Flight, deadline: float, timeout_s: float, memory_limit: int | None) -> None:
-        """End the child when it is over time or memory; give the whole zygote up if even that does not help."""
+    def _enforce_limits(self, flight: _Flight, deadline: float, timeout_s: float, memory_limit: int | None) -> bool:
+        """End the child when it is over time or memory: True if that was ordered just now. Give the whole zygote up if
+        the order has not helped by the deadline."""
         if flight.ending is not None:
             if time.monotonic() >= deadline:
                 self.end()
-                raise ZygoteDied(f"the zygote did not end a child ({flight.ending[1]})")
-            return
+                raise ZygoteDied(f"the zygote did not end a child ({flight.ending[1]})", status=flight.ending[0])
+            return False
         if time.monotonic() >= deadline:
             flight.ending = ("timeout", f"no result within {timeout_s:g} s; it was in stage {flight.stage!r}")
         elif memory_limit is not None and flight.pid is not None:
@@ -214,8 +225,10 @@ class Zygote:
                     f"ended by the runner's memory limit: {used / 2**20:.0f} MiB resident, "
                     f"{memory_limit / 2**20:.0f} MiB allowed, in stage {flight.stage!r}",
                 )
-        if flight.ending is not None:
-            self._send(op="kill", id=flight.request_id)
+        if flight.ending is None:
+            return False
+        self._send(op="kill", id=flight.request_id)
+        return True
 
     def _outcome(self, flight: _Flight, exited: dict[str, Any], result_path: Path) -> ChildOutcome:
         seconds = time.monotonic() - flight.began
@@ -224,11 +237,13 @@ class Zygote:
             status, reason = flight.ending
             return ChildOutcome(None, status, reason, detail, seconds)
         if exited["code"] == 0 and result_path.is_file():
-            result = json.loads(result_path.read_text())
-            result_path.unlink()
-            return ChildOutcome(result, result["status"], result["reason"], result["detail"], seconds)
+            try:
+                result = json.loads(result_path.read_text())
+                return ChildOutcome(result, result["status"], result["reason"], result["detail"], seconds)
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                return ChildOutcome(None, "error", f"the child's result cannot be read: {error!r}", detail, seconds)
         if exited["signal"] is not None:
-            how = f"ended by signal {exited['signal']} ({signal.Signals(exited['signal']).name})"
+            how = f"ended by {_signal_name(exited['signal'])}"
         else:
             how = f"ended with exit code {exited['code']} and no result"
         return ChildOutcome(None, "crash", f"{how} in stage {flight.stage!r}", detail, seconds)
@@ -265,7 +280,7 @@ class Zygote:
             line, newline, rest = self._buffer.partition(b"\n")
             if newline:
                 self._buffer = rest
-                return json.loads(line)
+                return _parse_event(line)
             if not self._selector.select(max(0.0, deadline - time.monotonic())):
                 return None
             chunk = os.read(self._events, 65536)
@@ -279,9 +294,27 @@ class Zygote:
         except subprocess.TimeoutExpired:
             return "it closed its pipe and did not end"
         if code < 0:
-            return f"signal {-code} ({signal.Signals(-code).name})"
+            return _signal_name(-code)
         last = (_tail(self.log).strip().splitlines() or ["no output"])[-1]
         return f"exit code {code}: {last}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:  # real-time signals have no name
+        return f"signal {number}"
+
+
+def _parse_event(line: bytes) -> dict[str, Any]:
+    """An event, or ZygoteDied: what is none was written by a model into a pipe that is not its own."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        event = None
+    if not isinstance(event, dict) or event.get("event") not in EVENTS:
+        raise ZygoteDied("something that is no event came from the zygote: a model wrote into its pipe")
+    return event
 
 
 def _resident_bytes(leader: int) -> int:

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from torchbenchmark import environment
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
+from torchbenchmark.foreign_text import one_line, printable
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.records import (
     Channel,
@@ -361,7 +362,7 @@ class Runner:
             )
         except ZygoteDied as death:
             alive = False
-            outcome = ChildOutcome(None, "crash", death.reason, "", time.monotonic() - began)
+            outcome = ChildOutcome(None, death.status, death.reason, "", time.monotonic() - began)
         process = _process_of(
             outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started
         )
@@ -404,7 +405,7 @@ class Runner:
             workload=self.workloads[test],
             batch_size=progress.batch_size,
             status=status,
-            reason=reason,
+            reason=one_line(reason),
             ended=datetime.now(UTC),
             processes=tuple(progress.processes),
             attempts=tuple(progress.attempts),
@@ -421,15 +422,17 @@ def _process_of(outcome: ChildOutcome, **where: Any) -> Process:
         return Process(
             **common,
             status=Status(outcome.status),
-            reason=outcome.reason,
-            detail=outcome.detail if outcome.status != "ok" else "",
+            reason=one_line(outcome.reason),
+            detail=printable(outcome.detail) if outcome.status != "ok" else "",
             threads=result.get("threads"),
             inner_loops=result.get("inner_loops"),
             warmup_iterations=result.get("warmup_iterations"),
             steady=result.get("steady"),
             channels={name: Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
-            notes=tuple(result.get("notes", ())),
+            notes=tuple(map(one_line, result.get("notes", ()))),
         )
     except (ValidationError, ValueError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
-        return Process(**common, status=Status.ERROR, reason=f"the child's result does not validate: {problem}")
+        return Process(
+            **common, status=Status.ERROR, reason=one_line(f"the child's result does not validate: {problem}")
+        )

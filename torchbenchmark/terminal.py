@@ -27,7 +27,8 @@ _WIDEST = 10_000  # columns; more than any table here needs
 
 
 def _console(*, stderr: bool) -> Console:
-    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    stream = sys.stderr if stderr else sys.stdout
+    terminal = stream is not None and stream.isatty()  # None where it was closed at the start
     return Console(
         stderr=stderr, highlight=False, emoji=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal
     )
@@ -69,6 +70,8 @@ def _exit_code(command: Callable[[], object], debug: bool) -> int:
         result = command()
     except (KeyboardInterrupt, typer.Abort):
         result = EXIT_INTERRUPTED
+    except SystemExit:  # what typer makes of a pipe whose reader is gone: broken, and no regression
+        return EXIT_BROKEN
     except _UsageError as usage:
         _print_one_line(f"error: {usage.format_message()} (--help shows what there is)")
         return EXIT_BROKEN

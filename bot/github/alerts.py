@@ -149,6 +149,7 @@ def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
             closed_because="",
             recovered_since=None,
             recovered_nights=0,
+            opened=min(alert.opened, report.tonight.started),  # a clock that was ahead must not leave nights unmasked
             tests=tuple(sorted({*alert.tests, *found})),
         )
     if not alert.is_open:

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baselines.report import Report, Row, State
+from torchbenchmark.foreign_text import one_line
 from torchbenchmark.records import RunHeader
 
 MOST_ROWS = 60  # of the table; the rest is counted
@@ -126,8 +127,7 @@ def _templates() -> Environment:
 
 def inline_code(text: object) -> str:
     """Foreign text as a code span of one line, in which nothing is a mention, a link, HTML or a table cell's end."""
-    plain = " ".join(str(text).split()).replace("`", "'").replace("|", "¦")
-    plain = re.sub(r"[^\x20-\x7e\u00a0-\uffff]", "", plain)
+    plain = one_line(text).replace("`", "'").replace("|", "¦")
     return f"`{plain[:LONGEST_TEXT] or ' '}`"
 
 

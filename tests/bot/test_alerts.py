@@ -200,3 +200,11 @@ def test_a_test_that_still_fails_inside_its_alert_keeps_the_verdict():
     report = diary.night(4, {**others, A: Status.CRASH})
     assert report.verdict == "regression"
     assert report.reason == f"still failing: {A}"
+
+
+def test_a_night_whose_clock_was_ahead_does_not_leave_later_slow_nights_unmasked(diary):
+    diary.night(300, {A: 2.0})
+    for day in range(7, 16):
+        report = diary.night(day, {A: 2.0})
+        assert next(row for row in report.rows if row.test == A).change == pytest.approx(1.0), day
+    assert len(diary.alerts) == 1

@@ -87,3 +87,15 @@ def test_the_history_of_a_stored_night_can_be_lost_and_the_next_night_compares_a
     for key in store.list("runs/"):
         content = store.read(key)
         assert encode_run(decode_run(content, key)) == content
+
+
+def test_a_damaged_reference_costs_the_score_and_nothing_else(nights):
+    nights.run()
+    (path,) = stored_runs(nights)
+    path.write_bytes(path.read_bytes()[:200])
+    night = nights.run()
+    assert night.exit_code in (0, 1), night.output
+    assert night.summary["score"] is None
+    assert "damaged gzip" in night.summary["score_problem"]
+    assert night.summary["report"]["baseline"] is not None
+    assert not (nights.folder / "work" / "tonight.jsonl").exists()

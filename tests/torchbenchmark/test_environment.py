@@ -100,6 +100,7 @@ def program(path: Path, text: str) -> Path:
 
 SECRETS = """
     GITHUB_TOKEN GH_TOKEN ACTIONS_RUNTIME_TOKEN ACTIONS_ID_TOKEN_REQUEST_URL ACTIONS_ID_TOKEN_REQUEST_TOKEN HF_TOKEN
+    SLACK_HOOK
     HUGGING_FACE_HUB_TOKEN AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_WEB_IDENTITY_TOKEN_FILE
     AWS_CONTAINER_CREDENTIALS_RELATIVE_URI GOOGLE_APPLICATION_CREDENTIALS AZURE_CLIENT_SECRET
     AZURE_STORAGE_CONNECTION_STRING AZURE_STORAGE_SAS_TOKEN NPM_AUTH NPM_CONFIG__AUTH DOCKER_AUTH_CONFIG SSH_AUTH_SOCK
@@ -142,6 +143,8 @@ def test_a_harmless_variable_reaches_a_worker(name: str, monkeypatch) -> None:
         "ghp_0123456789abcdefghijABCDEFGHIJ012345",
         "github_pat_11ABCDEFG0123456789abc_hush",
         "hf_ABCDEFGHIJabcdefghijABCDEFGHIJ0123",
+        "https://hooks.slack.com/services/T000/B000/hush",
+        "AKIAIOSFODNN7EXAMPLE",
     ],
 )
 def test_a_value_that_holds_a_secret_does_not_reach_a_worker_whatever_its_name(value: str, monkeypatch) -> None:

@@ -1,6 +1,9 @@
 """How a command line ends: its exit code, and one line for an error."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import typer
@@ -130,3 +133,21 @@ def test_output_for_a_log_is_plain_and_goes_where_it_belongs(run) -> None:
         error_console.print("careful", style="yellow")
 
     assert run(body) == (0, "done\n", "careful\n")
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    command = f"{sys.executable} -m bot list"
+    return subprocess.run(
+        ["bash", "-c", line.format(command)], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_closed_standard_output_is_no_error():
+    ended = shell("{} >&-")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_reader_that_goes_away_is_broken_and_not_taken_for_a_regression():
+    ended = shell("{} | true; exit ${{PIPESTATUS[0]}}")
+    assert ended.returncode in (0, 2), ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -2,13 +2,16 @@
 
 import contextlib
 import faulthandler
-import json
 import os
 import sys
 import traceback
 from collections.abc import Callable
+from json import dumps  # bound here: a model may replace them in the module
 from pathlib import Path
 from typing import Any, NoReturn
+
+from torchbenchmark.worker.measure import measure
+from torchbenchmark.worker.outcome import classify
 
 DETAIL_CHARACTERS = 4000
 
@@ -20,23 +23,21 @@ def measure_and_report(request: dict[str, Any], began: float, events: int) -> No
     """
     os.set_inheritable(events, False)
     _redirect_output(request["log"])
+    Path(request["folder_to_work_in"]).mkdir(parents=True, exist_ok=True)
+    os.chdir(request["folder_to_work_in"])
     _prefer_this_process_when_memory_runs_out()
 
     def tell_stage(stage: str) -> None:
-        os.write(events, json.dumps({"event": "stage", "id": request["id"], "stage": stage}).encode() + b"\n")
+        os.write(events, dumps({"event": "stage", "id": request["id"], "stage": stage}).encode() + b"\n")
 
     result = _measure(request, began, tell_stage)
     tell_stage("report")
-    _write_atomically(Path(request["result"]), json.dumps(result, allow_nan=False))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _write_atomically(Path(request["result"]), dumps(result, allow_nan=False))
+    _flush()
     os._exit(0)  # no teardown of the framework: it could hang or crash, and its time is nobody's
 
 
 def _measure(request: dict[str, Any], began: float, tell_stage: Callable[[str], None]) -> dict[str, Any]:
-    from torchbenchmark.worker.measure import measure
-    from torchbenchmark.worker.outcome import classify
-
     stage = "start"
 
     def enter(name: str) -> None:
@@ -46,12 +47,16 @@ def _measure(request: dict[str, Any], began: float, tell_stage: Callable[[str], 
 
     try:
         result = measure(request["spec"], request["model"], request["folder"], began, enter)
-        json.dumps(result, allow_nan=False)
+        dumps(result, allow_nan=False)
         return result
     except BaseException as error:  # whatever a model raises, SystemExit too, is this test's outcome
-        traceback.print_exc()
+        with contextlib.suppress(Exception):
+            traceback.print_exc()
         status, reason = classify(error, stage)
-        detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+        try:
+            detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+        except Exception:
+            detail = ""
         return {"status": status, "reason": reason, "detail": detail}
 
 
@@ -59,12 +64,17 @@ def _redirect_output(log: str) -> None:
     """Standard output and error to the log, input from nothing; a fatal signal leaves a traceback there."""
     null = os.open(os.devnull, os.O_RDONLY)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _flush()
     os.dup2(null, 0)
     os.dup2(file, 1)
     os.dup2(file, 2)
     faulthandler.enable(file=2, all_threads=False)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # a model may have put anything in their place
+            stream.flush()
 
 
 def _prefer_this_process_when_memory_runs_out() -> None:

@@ -43,6 +43,9 @@ def measure(
     if spec["training_mode"] == EVAL_MODE_TRAINING:
         model.get_module()[0].eval()
     apply_backend(spec["backend"], model)
+    batch_size = model.batch_size
+    if type(batch_size) is not int or batch_size < 1:
+        raise ValueError(f"the model's batch_size is {batch_size!r}, not a whole number of at least 1")
 
     enter("first batch")
     outputs = model.invoke()
@@ -71,7 +74,7 @@ def measure(
         "status": "ok",
         "reason": "",
         "detail": "",
-        "batch_size": model.batch_size,
+        "batch_size": batch_size,
         "threads": threads,
         "inner_loops": timed.inner_loops,
         "warmup_iterations": timed.warmup_iterations,

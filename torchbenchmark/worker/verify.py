@@ -9,6 +9,8 @@ from torchbenchmark.worker.outcome import NonFiniteOutput
 
 def require_finite(outputs: Sequence[torch.Tensor], iteration: str) -> None:
     """Raise NonFiniteOutput if a floating-point output holds NaN or infinity."""
+    if not outputs:
+        raise ValueError(f"{iteration} gave no tensor: nothing shows that anything was computed")
     for position, tensor in enumerate(outputs):
         if not (tensor.is_floating_point() or tensor.is_complex()):
             continue

@@ -12,7 +12,6 @@ import functools
 import gc
 import importlib
 import importlib.util
-import json
 import os
 import select
 import signal
@@ -21,6 +20,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from json import dumps, loads  # bound here: a model may replace them in the module
 from pathlib import Path
 
 HARNESS = Path(__file__).resolve().parents[1]  # the folder of the one torchbenchmark that serves all builds
@@ -102,7 +102,7 @@ class Zygote:
             os.set_inheritable(descriptor, False)
 
     def tell(self, **event: object) -> None:
-        os.write(self.events, json.dumps(event).encode() + b"\n")
+        os.write(self.events, dumps(event).encode() + b"\n")
 
     def serve(self) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
@@ -127,7 +127,7 @@ class Zygote:
             return False
         *lines, self.buffer = (self.buffer + chunk).split(b"\n")
         for line in lines:
-            request = json.loads(line)
+            request = loads(line)
             operation = request["op"]
             if operation == "quit":
                 return False
@@ -141,11 +141,16 @@ class Zygote:
 
     def preload(self, models: list[dict[str, str]]) -> None:
         """Import every model's module, telling after each what it did to this process; then freeze the heap."""
+        # What a module may change for all that come after it.
+        kept = sys.stdout, sys.stderr, signal.getsignal(signal.SIGCHLD)
         from torchbenchmark.worker.loading import import_model  # only after load_harness
 
-        self.import_and_tell(None, lambda: importlib.import_module("torchbenchmark.worker.measure"))
+        self.import_and_tell(None, lambda: importlib.import_module("torchbenchmark.worker.child"))
         for model in models:
             self.import_and_tell(model["name"], functools.partial(import_model, model["name"], model["folder"]))
+        sys.stdout, sys.stderr, handler = kept
+        signal.signal(signal.SIGCHLD, handler)
+        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()  # the children's collector must not write to (and so copy) the pages they share with us
         self.tell(event="ready", pid=os.getpid(), threads=thread_count(), cuda=cuda_touched())
@@ -171,7 +176,7 @@ class Zygote:
 
     def start_child(self, request: dict) -> None:
         if request["start_method"] == "spawn":
-            command = [sys.executable, "-P", __file__, "--once", json.dumps(request), "--events", str(self.events)]
+            command = [sys.executable, "-P", __file__, "--once", dumps(request), "--events", str(self.events)]
             pid = subprocess.Popen(
                 command, pass_fds=[self.events], stdin=subprocess.DEVNULL, start_new_session=True
             ).pid
@@ -290,7 +295,7 @@ def main() -> int:
     parser.add_argument("--once")
     options = parser.parse_args()
     if options.once:
-        _run_once(json.loads(options.once), options.events)
+        _run_once(loads(options.once), options.events)
         return 0
     zygote = Zygote(options.control, options.events)
     die_with_parent(os.getppid())

@@ -1,0 +1,18 @@
+"""Text that a model or a machine wrote, made fit to be stored and shown: cleaned once, where it enters."""
+
+import unicodedata
+
+LONGEST_LINE = 600  # characters of a reason
+
+
+def printable(text: object) -> str:
+    """The text without control characters but newlines and tabs, surrogates, and marks that reverse or hide."""
+    return "".join(
+        character for character in str(text) if character in "\n\t" or unicodedata.category(character)[0] != "C"
+    )
+
+
+def one_line(text: object) -> str:
+    """The text on one line of bounded length."""
+    line = printable(" ".join(str(text).split()))
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
