@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.yaml_files import first_problem
 
@@ -329,8 +328,3 @@ def _json_object(line: bytes, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise BenchmarkError(f"{where}: expected a JSON object, found {type(data).__name__}")
     return data
-
-
-def unit_of(channel: str) -> str:
-    """The unit in which a channel must be recorded."""
-    return CHANNELS[channel].unit

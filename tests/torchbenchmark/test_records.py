@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.records import (
     Attempt,
@@ -24,7 +23,6 @@ from torchbenchmark.records import (
     read_run,
     replace_lines,
     to_line,
-    unit_of,
 )
 
 ONE, TWO, THREE, FOUR = (f"test_eval[m{number}-cpu-eager]" for number in range(1, 5))
@@ -309,14 +307,3 @@ def test_attempts_and_reasons_to_skip_travel_with_the_run(make_header, make_reco
     assert read.header.plan == (
         PlannedTest(test=ONE, workload=Workload(version="1", hash="abcdef012345"), skip="known to hang"),
     )
-
-
-def test_every_channel_has_a_unit_and_only_counts_are_exact() -> None:
-    assert {name: unit_of(name) for name in ("latency", "throughput", "cpu_memory", "operators")} == {
-        "latency": "s",
-        "throughput": "1/s",
-        "cpu_memory": "B",
-        "operators": "1",
-    }
-    assert {name for name, kind in CHANNELS.items() if kind.exact} == {"operators", "flops"}
-    assert {name for name, kind in CHANNELS.items() if kind.better == "higher"} == {"throughput"}
