@@ -175,6 +175,7 @@ def test_a_night_that_an_interrupted_writer_left_out_of_the_history_comes_in_wit
         gzip.compress(b'{"kind":"history","schema":1,"nights":[{"run":1}]}'),
         b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff" + b"\xff" * 30,
     ],
+    ids=["missing", "empty", "no gzip", "no JSON", "foreign schema", "foreign entry", "broken gzip"],
 )
 def test_a_history_that_is_missing_or_damaged_is_rebuilt_by_reading_and_by_adding(store, damage):
     for day in range(3):
