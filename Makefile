@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUITE_READY := $(VENV)/.suite-installed
 TEST_READY := $(VENV)/.test-installed
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# Bytecode is made as modules are first imported: pip would compile ten times as much as is ever used.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: nightly test test-all lint bench clean help
 
@@ -47,9 +49,10 @@ $(SUITE_READY): $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable '.[all]'
 	@touch $@
 
-$(TEST_READY): $(SUITE_READY)
+$(TEST_READY): $(VENV)/.created pyproject.toml constraints.txt
+	@echo "installing torchbench, torch, timm, transformers and the test tools into $(VENV) (once, some minutes)"
 	$(PIP) --editable '.[all,test]'
-	@touch $@
+	@touch $(SUITE_READY) $@
 
 clean:
 	rm -rf $(VENV) .nightly build dist *.egg-info

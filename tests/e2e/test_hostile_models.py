@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
-from torchbenchmark.records import Status, read_run
+from torchbenchmark.records import Run, Status, read_run
 
 # What each does in its first iteration, and how its record must end.
 ATTACKS = {
@@ -60,22 +60,24 @@ def make_model(folder: Path, name: str, on_import: str = "", in_forward: str = "
     (folder / name / "metadata.yaml").write_text((MISBEHAVING_MODELS / "healthy" / "metadata.yaml").read_text())
 
 
-def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchbench, tmp_path):
-    folder = tmp_path / "models"
-    for name, (in_forward, _, _) in ATTACKS.items():
-        make_model(folder, name, in_forward=in_forward)
-    for name, on_import in IMPORTS.items():
-        make_model(folder, name, on_import=on_import)
-    make_model(folder, "healthy_one")
-    make_model(folder, "healthy_two")
-    suite = write_suite(tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"])
+def run_suite(torchbench, folder: Path, models: list[str]) -> Run:
+    suite = write_suite(folder, models)
     options = ("--threads", 1, "--rounds", 1, "--budget", 0.05, "--timeout", 4)
-    ended = torchbench("run", "--suite", suite, "--models", folder, *options, "--out", "out.jsonl")
+    ended = torchbench("run", "--suite", suite, "--models", folder / "models", *options, "--out", "out.jsonl")
     assert ended.returncode == 2, ended.stderr
     assert "internal error" not in ended.stderr
     assert "\x1b" not in ended.stdout
+    return read_run(folder / "out.jsonl")
 
-    run = read_run(tmp_path / "out.jsonl")
+
+def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchbench, tmp_path):
+    for name, (in_forward, _, _) in ATTACKS.items():
+        make_model(tmp_path / "models", name, in_forward=in_forward)
+    for name, on_import in IMPORTS.items():
+        make_model(tmp_path / "models", name, on_import=on_import)
+    make_model(tmp_path / "models", "healthy_one")
+    make_model(tmp_path / "models", "healthy_two")
+    run = run_suite(torchbench, tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"])
     records = {record.test.removeprefix("test_train[").partition("-")[0]: record for record in run.records}
     assert run.missing == []
     for name, (_, status, reason) in ATTACKS.items():
@@ -85,6 +87,16 @@ def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchb
     for name in (*IMPORTS, "healthy_one", "healthy_two"):
         assert records[name].status is Status.OK, records[name]
     assert processes_with_variable("TORCHBENCH_RUN", run.header.run) == []
+
+
+def test_what_a_hostile_model_said_is_read_again_by_the_run_that_is_resumed(torchbench, tmp_path):
+    said = ["f_lone_surrogate", "g_no_text"]
+    for name in said:
+        make_model(tmp_path / "models", name, in_forward=ATTACKS[name][0])
+    first = run_suite(torchbench, tmp_path, said)
     again = torchbench("run", "--out", "out.jsonl", "--resume")
-    assert "internal error" not in again.stderr, "what was written can be read again"
-    assert read_run(tmp_path / "out.jsonl").missing == []
+    assert "internal error" not in again.stderr
+    resumed = read_run(tmp_path / "out.jsonl")
+    assert resumed.missing == []
+    for before, after in zip(first.records, resumed.records, strict=True):
+        assert [attempt.reason for attempt in after.attempts] == [before.reason]

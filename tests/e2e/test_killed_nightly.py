@@ -2,31 +2,44 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from nights import Nights
+from nights import Night, Nights
 from pipeline import command_line, write_suite
 
 from baselines.store import open_store
 from torchbenchmark.records import decode_run, encode_run, read_run, replace_lines
 
 
-@pytest.fixture
-def nights(tmp_path: Path) -> Nights:
+def small_nights(folder: Path, rounds: int) -> Nights:
     """Nights of one small model, some seconds each."""
-    suite = write_suite(tmp_path, ["dlrm"])
-    return Nights(tmp_path, suite=str(suite), rounds=2, budget_s=0.05)
+    return Nights(folder, suite=str(write_suite(folder, ["dlrm"])), rounds=rounds, budget_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def first_night(tmp_path_factory) -> tuple[Nights, Night]:
+    """One night, stored; each test goes on with a copy."""
+    nights = small_nights(tmp_path_factory.mktemp("first"), rounds=1)
+    return nights, nights.run()
+
+
+@pytest.fixture
+def nights(first_night, tmp_path) -> Nights:
+    folder = shutil.copytree(first_night[0].folder, tmp_path / "nights")
+    return Nights(folder, **first_night[0].config)
 
 
 def stored_runs(nights: Nights) -> list[Path]:
     return sorted((nights.folder / "store" / "runs").rglob("*.jsonl.gz"))
 
 
-def test_a_nightly_killed_at_random_moments_ends_as_one_night(nights):
+def test_a_nightly_killed_at_random_moments_ends_as_one_night(tmp_path):
+    nights = small_nights(tmp_path, rounds=2)
     config = nights.folder / "nightly.yaml"
     config.write_text(yaml.safe_dump(nights.config))
     moments = random.Random()  # any moment must do, so none is chosen
@@ -49,20 +62,18 @@ def test_a_nightly_killed_at_random_moments_ends_as_one_night(nights):
     assert not list((nights.folder / "work").glob("abandoned-*"))
 
 
-def test_a_night_that_was_measured_but_not_filed_is_finished_and_not_measured_again(nights):
-    first = nights.run()
+def test_a_night_that_was_measured_but_not_filed_is_finished_and_not_measured_again(nights, first_night):
     (path,) = stored_runs(nights)
     run = decode_run(path.read_bytes(), str(path))
     replace_lines(nights.folder / "work" / "tonight.jsonl", [run.header, *run.records])
     again = nights.run()
     assert again.exit_code == 0, again.output
     assert "finishing the night" in again.output
-    assert again.summary["run"] == first.summary["run"]
+    assert again.summary["run"] == first_night[1].summary["run"]
     assert stored_runs(nights) == [path]
 
 
 def test_an_interrupted_run_of_another_build_is_kept_aside_and_a_new_one_measured(nights):
-    nights.run()
     (path,) = stored_runs(nights)
     run = decode_run(path.read_bytes(), str(path))
     other = run.header.model_copy(update={"build": run.header.build.model_copy(update={"id": "2.0.0-12345678"})})
@@ -76,7 +87,6 @@ def test_an_interrupted_run_of_another_build_is_kept_aside_and_a_new_one_measure
 
 
 def test_the_history_of_a_stored_night_can_be_lost_and_the_next_night_compares_all_the_same(nights):
-    nights.run()
     (history,) = (nights.folder / "store" / "history").rglob("*.json.gz")
     history.unlink()
     night = nights.run()
@@ -90,7 +100,6 @@ def test_the_history_of_a_stored_night_can_be_lost_and_the_next_night_compares_a
 
 
 def test_a_damaged_reference_costs_the_score_and_nothing_else(nights):
-    nights.run()
     (path,) = stored_runs(nights)
     path.write_bytes(path.read_bytes()[:200])
     night = nights.run()

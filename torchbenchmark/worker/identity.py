@@ -2,6 +2,7 @@
 torch for its devices and libraries cannot spoil a zygote. Standard library and torch only.
 """
 
+import gc
 import hashlib
 import importlib
 import importlib.metadata
@@ -70,6 +71,7 @@ def devices() -> list[dict[str, object]]:
 
 def main() -> None:
     subject = sys.argv[1]
+    gc.disable()  # this process lives for one answer
     answer: dict[str, object] = {
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "interpreter": sys.executable,
