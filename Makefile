@@ -24,11 +24,11 @@ nightly: $(SUITE_READY)
 # Tests that compare measured times run alone, the others two at a time.
 test: $(TEST_READY)
 	$(BIN)/python -m pytest -m "quiet and not long"
-	$(BIN)/python -m pytest -m "not quiet and not long" -n 2
+	$(BIN)/python -m pytest -m "not quiet and not long" -n 2 --dist worksteal
 
 test-all: $(TEST_READY)
 	$(BIN)/python -m pytest -m quiet
-	$(BIN)/python -m pytest -m "not quiet" -n 2
+	$(BIN)/python -m pytest -m "not quiet" -n 2 --dist worksteal
 
 lint: $(TEST_READY)
 	$(BIN)/ruff check .

@@ -94,6 +94,7 @@ class Zygote:
         working_folder = scratch / f"{name}.cwd"  # not the scratch itself: models write, and remove, where they are
         working_folder.mkdir(parents=True, exist_ok=True)
         self.imports: dict[str | None, ImportOutcome] = {}  # model -> outcome; None is torch itself
+        self._ready = False
         self._next_id = 0
         self._buffer = b""
         control_read, self._control = os.pipe()
@@ -126,8 +127,16 @@ class Zygote:
         """Ask for the imports; `wait_ready` waits for them, so that several zygotes can import at once."""
         self._send(op="preload", models=[{"name": model.name, "folder": str(model.folder)} for model in models])
 
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def wait_ready(self) -> None:
-        """Raises ZygoteDied if an import ends or hangs the zygote, BenchmarkError if the build is not usable."""
+        """Wait for the end of the imports, if that has not come yet.
+
+        Raises ZygoteDied if an import ends or hangs the zygote, BenchmarkError if the build is not usable.
+        """
+        if self._ready:
+            return
         importing: str | None = None
         threads, touched = 1, False
         deadline = time.monotonic() + PRELOAD_TIMEOUT_S
@@ -154,6 +163,7 @@ class Zygote:
             elif kind == "refused":
                 raise BenchmarkError(event["reason"])
             elif kind == "ready":
+                self._ready = True
                 return
             elif kind == "gone":
                 raise ZygoteDied(f"{self._how_it_ended()} while importing", importing, True)

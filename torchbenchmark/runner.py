@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -21,6 +21,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line, printable
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
+from torchbenchmark.nursery import Nursery
 from torchbenchmark.records import (
     Channel,
     Measuring,
@@ -34,10 +35,10 @@ from torchbenchmark.records import (
     read_run,
 )
 from torchbenchmark.registry import Registry, Suite, select
+from torchbenchmark.reporter import Reporter
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.yaml_files import first_problem
 
-ZYGOTE_SCRIPT = environment.PACKAGE / "worker" / "zygote.py"
 DEFAULT_BUDGET_S = {"cpu": 1.0, "cuda": 0.5}
 WARMUP_CAP_BUDGETS = 4  # the warm-up may take this many times the budget of the timed section
 MIN_UNIT_S = 0.010
@@ -63,17 +64,6 @@ class RunRequest:
     seed: int | None = None
     model_folders: tuple[Path, ...] = ()
     spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
-
-
-class Reporter(Protocol):
-    """Told what happens, for a terminal or a log."""
-
-    def planned(self, header: RunHeader, to_do: int) -> None: ...
-    def round_started(self, number: int, rounds: int) -> None: ...
-    def measuring(self, test: str) -> None: ...
-    def measured(self, test: str, process: Process) -> None: ...
-    def decided(self, record: Record) -> None: ...
-    def note(self, text: str) -> None: ...
 
 
 class OtherGround(BenchmarkError):
@@ -205,19 +195,18 @@ class Runner:
         self.reporter = reporter
         self.workloads = {planned.test: planned.workload for planned in self.header.plan}
         self.experiments = {test: Experiment.parse(test) for test in self.workloads}
-        self.spawn_all = spawn
-        self.spawned_models: set[str] = set()  # their import leaves a process that cannot be forked
-        self._zygotes_started = 0
+        self.nursery = Nursery(file, registry, interpreter, reporter, self._decide, spawn=spawn)
 
     def execute(self) -> None:
         """Measure round by round until every planned test has its record."""
         self.reporter.planned(self.header, len(self._undecided()))
         self._record_what_cannot_run()
         self._decide_what_is_measured()
-        for number in range(1, self.header.rounds + 1):
-            if turns := self._turns(number):
-                self.reporter.round_started(number, self.header.rounds)
-                self._measure_round(number, turns)
+        with self.nursery:
+            for number in range(1, self.header.rounds + 1):
+                if turns := self._turns(number):
+                    self.reporter.round_started(number, self.header.rounds)
+                    self._measure_round(number, turns)
         assert not self._undecided(), "a planned test ended without a record"
 
     def _undecided(self) -> list[str]:
@@ -264,7 +253,12 @@ class Runner:
     def _measure_round(self, number: int, turns: Sequence[tuple[str, int]]) -> None:
         waiting = list(turns)
         while waiting:
-            zygote = self._start_zygote(number, [test for test, _ in waiting])
+            later = range(number + 1, self.header.rounds + 1)
+            zygote = self.nursery.zygote(
+                number,
+                [test for test, _ in waiting],
+                later={after: [test for test, _ in self._turns(after)] for after in later},
+            )
             if zygote is None:
                 return
             with zygote:
@@ -275,81 +269,10 @@ class Runner:
                     if not self._measure_once(zygote, number, test, index):
                         break  # the zygote is lost: the rest of the round gets a new one
 
-    def _start_zygote(self, number: int, tests: Sequence[str]) -> Zygote | None:
-        """A zygote that has imported the models of `tests` and can be forked; None if no test is left for it.
-
-        A model whose import fails, kills or hangs the zygote, or starts threads in it, harms no other model.
-        """
-        while True:
-            models = self._sources(tests)
-            if not models:
-                return None
-            zygote = Zygote(
-                Path(self.interpreter.build.interpreter),
-                ZYGOTE_SCRIPT,
-                f"r{number}z{self._zygotes_started}",
-                self.file.scratch,
-                {"TORCHBENCH_RUN": self.header.run},
-            )
-            self._zygotes_started += 1
-            try:
-                zygote.preload([model for model in models if not self._spawns(model.name)])
-                zygote.wait_ready()
-            except ZygoteDied as death:
-                zygote.end()
-                self._blame_import(death, tests)
-                continue
-            except BaseException:
-                zygote.end()
-                raise
-            if self._accept_imports(zygote, tests):
-                return zygote
-            zygote.end()
-
-    def _sources(self, tests: Sequence[str]) -> list[ModelSource]:
-        names = sorted({self.experiments[test].model for test in tests if test not in self.file.records})
-        return [ModelSource(name, self.registry.model(name).folder) for name in names]
-
-    def _spawns(self, model: str) -> bool:
-        return self.spawn_all or model in self.spawned_models
-
-    def _blame_import(self, death: ZygoteDied, tests: Sequence[str]) -> None:
-        status = Status.TIMEOUT if "did not end" in death.reason else Status.CRASH
-        for test in tests:
-            if test not in self.file.records and death.importing in (None, self.experiments[test].model):
-                culprit = death.importing or "torch"
-                self._decide(test, status, f"importing {culprit} ended the zygote: {death.reason}")
-
-    def _accept_imports(self, zygote: Zygote, tests: Sequence[str]) -> bool:
-        """Record failed imports; False if the zygote must be started again without models that spoilt it."""
-        base = zygote.imports[None]
-        if base.problem is not None:
-            for test in tests:
-                if test not in self.file.records:
-                    self._decide(test, Status.ERROR, f"the build's torch does not import: {base.problem}")
-            return False
-        if not base.forkable and not self.spawn_all:
-            self.reporter.note(f"importing torch alone {base.why_not_forkable} in this build: all tests are spawned")
-            self.spawn_all = True
-            return False
-        spoilt = False
-        for model, outcome in zygote.imports.items():
-            if model is None:
-                continue
-            if outcome.problem is not None:
-                for test in tests:
-                    if self.experiments[test].model == model and test not in self.file.records:
-                        self._decide(test, Status.ERROR, f"the model does not import: {outcome.problem}")
-            elif not outcome.forkable:
-                self.spawned_models.add(model)
-                self.reporter.note(f"importing {model} {outcome.why_not_forkable}: it is spawned, not forked")
-                spoilt = True
-        return not spoilt
-
     def _measure_once(self, zygote: Zygote, number: int, test: str, index: int) -> bool:
         """Measure one process of `test` and note it. False if the zygote was lost over it."""
         experiment = self.experiments[test]
-        start_method = "spawn" if self._spawns(experiment.model) else "fork"
+        start_method = "spawn" if self.nursery.spawns(experiment.model) else "fork"
         self.reporter.measuring(test)
         started, began, alive = datetime.now(UTC), time.monotonic(), True
         try:

@@ -19,9 +19,10 @@ from rich.table import Table
 from torchbenchmark import environment
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.isolation import ModelSource, Zygote
+from torchbenchmark.nursery import ZYGOTE_SCRIPT
 from torchbenchmark.records import Record, Status, read_run
 from torchbenchmark.registry import Registry, load_suite
-from torchbenchmark.runner import ZYGOTE_SCRIPT, RunRequest, start_run
+from torchbenchmark.runner import RunRequest, start_run
 from torchbenchmark.terminal import console
 from torchbenchmark.worker.timing import Timed
 

@@ -100,3 +100,26 @@ def test_what_a_hostile_model_said_is_read_again_by_the_run_that_is_resumed(torc
     assert resumed.missing == []
     for before, after in zip(first.records, resumed.records, strict=True):
         assert [attempt.reason for attempt in after.attempts] == [before.reason]
+
+
+def test_a_zygote_that_is_killed_while_it_waits_for_its_round_is_replaced(torchbench, tmp_path):
+    """The zygotes of the next rounds are idle beside the first: what ends them there is no test of their own round."""
+    kill_the_others = (
+        "[os.kill(int(pid), signal.SIGKILL) for pid in os.listdir('/proc') if pid.isdigit()"
+        " and int(pid) not in (os.getpid(), os.getppid()) and ours(pid)]"
+    )
+    ours = (
+        "def ours(pid):\n    try:\n        return f\"TORCHBENCH_RUN={os.environ['TORCHBENCH_RUN']}\".encode()"
+        " in open(f'/proc/{pid}/environ', 'rb').read()\n    except OSError:\n        return False"
+    )
+    make_model(tmp_path / "models", "kills_the_waiting", on_import=ours, in_forward=kill_the_others)
+    make_model(tmp_path / "models", "healthy_one")
+    suite = write_suite(tmp_path, ["kills_the_waiting", "healthy_one"])
+    options = ("--threads", 1, "--rounds", 3, "--budget", 0.05)
+    ended = torchbench("run", "--suite", suite, "--models", tmp_path / "models", *options, "--out", "out.jsonl")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    for record in read_run(tmp_path / "out.jsonl").records:
+        assert record.status is Status.OK, record
+        zygotes = [process.zygote for process in record.processes]
+        assert [name.partition("z")[0] for name in zygotes] == ["r1", "r2", "r3"]
+        assert zygotes[1:] != ["r2z1", "r3z2"], "the ones that waited were killed"

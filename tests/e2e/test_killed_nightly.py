@@ -67,7 +67,7 @@ def test_a_night_that_was_measured_but_not_filed_is_finished_and_not_measured_ag
     run = decode_run(path.read_bytes(), str(path))
     replace_lines(nights.folder / "work" / "tonight.jsonl", [run.header, *run.records])
     again = nights.run()
-    assert again.exit_code == 0, again.output
+    assert again.exit_code in (0, 1), again.output
     assert "finishing the night" in again.output
     assert again.summary["run"] == first_night[1].summary["run"]
     assert stored_runs(nights) == [path]
@@ -79,7 +79,9 @@ def test_an_interrupted_run_of_another_build_is_kept_aside_and_a_new_one_measure
     other = run.header.model_copy(update={"build": run.header.build.model_copy(update={"id": "2.0.0-12345678"})})
     replace_lines(nights.folder / "work" / "tonight.jsonl", [other])
     night = nights.run()
-    assert night.exit_code == 0, night.output
+    assert night.exit_code in (0, 1), (
+        night.output
+    )  # one short round beside other tests: whether it is slower says nothing
     assert "was begun on build 2.0.0-12345678" in night.output
     (aside,) = (nights.folder / "work").glob("abandoned-*.jsonl")
     assert read_run(aside).header == other

@@ -10,7 +10,7 @@ import pytest
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.isolation import ModelSource, Zygote
-from torchbenchmark.runner import ZYGOTE_SCRIPT
+from torchbenchmark.nursery import ZYGOTE_SCRIPT
 
 SPEC = {
     "test": "train",
@@ -142,7 +142,7 @@ import sys, os, threading
 from pathlib import Path
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from torchbenchmark.isolation import Zygote, ModelSource
-from torchbenchmark.runner import ZYGOTE_SCRIPT
+from torchbenchmark.nursery import ZYGOTE_SCRIPT
 zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "z", Path({str(tmp_path)!r}), {{"TORCHBENCH_RUN": "ends"}})
 zygote.preload([])
 zygote.wait_ready()
