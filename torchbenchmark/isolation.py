@@ -222,7 +222,7 @@ class Zygote:
         the order has not helped by the deadline."""
         if flight.ending is not None:
             if time.monotonic() >= deadline:
-                self.end()
+                self.end(grace_s=0.0)  # it had its time, and has not obeyed
                 raise ZygoteDied(f"the zygote did not end a child ({flight.ending[1]})", status=flight.ending[0])
             return False
         if time.monotonic() >= deadline:
@@ -258,13 +258,13 @@ class Zygote:
             how = f"ended with exit code {exited['code']} and no result"
         return ChildOutcome(None, "crash", f"{how} in stage {flight.stage!r}", detail, seconds)
 
-    def end(self) -> None:
-        """End the zygote and everything below it; safe to call twice."""
+    def end(self, grace_s: float = KILL_GRACE_S) -> None:
+        """End the zygote and everything below it, by force after `grace_s`; safe to call twice."""
         if self._control >= 0:
             os.close(self._control)  # the zygote reads this as the order to end all children and itself
             self._control = -1
         try:
-            self._process.wait(timeout=KILL_GRACE_S)
+            self._process.wait(timeout=grace_s)
         except subprocess.TimeoutExpired:
             self._kill_child_group()
             self._process.kill()

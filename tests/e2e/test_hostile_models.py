@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
-from torchbenchmark.records import Run, Status, read_run
+from torchbenchmark.records import Status, read_run
 
 # What each does in its first iteration, and how its record must end.
 ATTACKS = {
@@ -60,16 +60,6 @@ def make_model(folder: Path, name: str, on_import: str = "", in_forward: str = "
     (folder / name / "metadata.yaml").write_text((MISBEHAVING_MODELS / "healthy" / "metadata.yaml").read_text())
 
 
-def run_suite(torchbench, folder: Path, models: list[str]) -> Run:
-    suite = write_suite(folder, models)
-    options = ("--threads", 1, "--rounds", 1, "--budget", 0.05, "--timeout", 4)
-    ended = torchbench("run", "--suite", suite, "--models", folder / "models", *options, "--out", "out.jsonl")
-    assert ended.returncode == 2, ended.stderr
-    assert "internal error" not in ended.stderr
-    assert "\x1b" not in ended.stdout
-    return read_run(folder / "out.jsonl")
-
-
 def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchbench, tmp_path):
     for name, (in_forward, _, _) in ATTACKS.items():
         make_model(tmp_path / "models", name, in_forward=in_forward)
@@ -77,7 +67,13 @@ def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchb
         make_model(tmp_path / "models", name, on_import=on_import)
     make_model(tmp_path / "models", "healthy_one")
     make_model(tmp_path / "models", "healthy_two")
-    run = run_suite(torchbench, tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"])
+    suite = write_suite(tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"])
+    options = ("--threads", 1, "--rounds", 1, "--budget", 0.05, "--timeout", 4)
+    ended = torchbench("run", "--suite", suite, "--models", tmp_path / "models", *options, "--out", "out.jsonl")
+    assert ended.returncode == 2, ended.stderr
+    assert "internal error" not in ended.stderr
+    assert "\x1b" not in ended.stdout
+    run = read_run(tmp_path / "out.jsonl")
     records = {record.test.removeprefix("test_train[").partition("-")[0]: record for record in run.records}
     assert run.missing == []
     for name, (_, status, reason) in ATTACKS.items():
@@ -87,39 +83,3 @@ def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchb
     for name in (*IMPORTS, "healthy_one", "healthy_two"):
         assert records[name].status is Status.OK, records[name]
     assert processes_with_variable("TORCHBENCH_RUN", run.header.run) == []
-
-
-def test_what_a_hostile_model_said_is_read_again_by_the_run_that_is_resumed(torchbench, tmp_path):
-    said = ["f_lone_surrogate", "g_no_text"]
-    for name in said:
-        make_model(tmp_path / "models", name, in_forward=ATTACKS[name][0])
-    first = run_suite(torchbench, tmp_path, said)
-    again = torchbench("run", "--out", "out.jsonl", "--resume")
-    assert "internal error" not in again.stderr
-    resumed = read_run(tmp_path / "out.jsonl")
-    assert resumed.missing == []
-    for before, after in zip(first.records, resumed.records, strict=True):
-        assert [attempt.reason for attempt in after.attempts] == [before.reason]
-
-
-def test_a_zygote_that_is_killed_while_it_waits_for_its_round_is_replaced(torchbench, tmp_path):
-    """The zygotes of the next rounds are idle beside the first: what ends them there is no test of their own round."""
-    kill_the_others = (
-        "[os.kill(int(pid), signal.SIGKILL) for pid in os.listdir('/proc') if pid.isdigit()"
-        " and int(pid) not in (os.getpid(), os.getppid()) and ours(pid)]"
-    )
-    ours = (
-        "def ours(pid):\n    try:\n        return f\"TORCHBENCH_RUN={os.environ['TORCHBENCH_RUN']}\".encode()"
-        " in open(f'/proc/{pid}/environ', 'rb').read()\n    except OSError:\n        return False"
-    )
-    make_model(tmp_path / "models", "kills_the_waiting", on_import=ours, in_forward=kill_the_others)
-    make_model(tmp_path / "models", "healthy_one")
-    suite = write_suite(tmp_path, ["kills_the_waiting", "healthy_one"])
-    options = ("--threads", 1, "--rounds", 3, "--budget", 0.05)
-    ended = torchbench("run", "--suite", suite, "--models", tmp_path / "models", *options, "--out", "out.jsonl")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    for record in read_run(tmp_path / "out.jsonl").records:
-        assert record.status is Status.OK, record
-        zygotes = [process.zygote for process in record.processes]
-        assert [name.partition("z")[0] for name in zygotes] == ["r1", "r2", "r3"]
-        assert zygotes[1:] != ["r2z1", "r3z2"], "the ones that waited were killed"

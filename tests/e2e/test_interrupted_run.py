@@ -1,12 +1,14 @@
 """Runs that ended between two steps: what the next start makes of what is on disk."""
 
 import json
+import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
 import pytest
-from pipeline import MISBEHAVING_MODELS, write_suite
+from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.records import Status, read_run
@@ -75,11 +77,13 @@ def test_resume_uses_the_interpreter_that_it_is_given_when_the_old_one_has_moved
     out = tmp_path / "run.jsonl"
     content = finished.read_text()
     interpreter = json.loads(content.splitlines()[0])["build"]["interpreter"]
+    content = content.replace("the shape is wrong on purpose", "half a \\ud800")  # what a hostile model may say
     out.write_text(content.replace(json.dumps(interpreter), '"/moved/away/bin/python"'))
     resumed = resume_run(out, Path(sys.executable), Silent())
     failed = next(record for record in resumed.records if "raises" in record.test)
     assert failed.status is Status.ERROR
     assert len(failed.attempts) == 1, "it was measured again"
+    assert "half a \ud800" in failed.attempts[0].reason
 
 
 def test_a_second_driver_on_the_same_file_is_refused(finished, tmp_path):
@@ -92,3 +96,30 @@ def test_a_second_driver_on_the_same_file_is_refused(finished, tmp_path):
             resume_run(Path(out), None, Silent())
     finally:
         holder.close()
+
+
+class KillsTheWaiting(Silent):
+    """Kills every process of the run after its first measurement, but for the one that has just measured."""
+
+    def planned(self, header, _):
+        self.run, self.killed = header.run, 0
+
+    def measured(self, _, process):
+        if process.round == 1 and not self.killed:
+            _measuring, *waiting = sorted(processes_with_variable("TORCHBENCH_RUN", self.run))
+            for pid in waiting:
+                os.kill(pid, signal.SIGKILL)
+            self.killed = len(waiting)
+
+
+def test_a_zygote_that_ends_while_it_waits_for_its_round_is_replaced(tmp_path):
+    """The zygotes of the next rounds are idle beside the first: what ends them there is no test of their own round."""
+    suite = load_suite(str(write_suite(tmp_path, ["healthy"])))
+    request = RunRequest(
+        suite=suite, device="cpu", rounds=2, threads=1, budget_s=0.05, model_folders=(MISBEHAVING_MODELS,)
+    )
+    reporter = KillsTheWaiting()
+    (record,) = start_run(request, tmp_path / "run.jsonl", reporter).records
+    assert reporter.killed == 1
+    assert record.status is Status.OK, record
+    assert [process.zygote for process in record.processes] == ["r1z0", "r2z2"]

@@ -53,7 +53,7 @@ def wait_until_gone(run: str) -> None:
     assert left == []
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_runs_killed_again_and_again_complete_with_each_test_exactly_once(tmp_path, kills):
     suite = write_suite(tmp_path, MODELS, tests="[train, eval]")
     options = ["run", "--suite", suite, "--models", MISBEHAVING_MODELS, "--threads", 1, "--rounds", ROUNDS]

@@ -43,7 +43,7 @@ def test_a_nightly_killed_at_random_moments_ends_as_one_night(tmp_path):
     config = nights.folder / "nightly.yaml"
     config.write_text(yaml.safe_dump(nights.config))
     moments = random.Random()  # any moment must do, so none is chosen
-    for _ in range(4):
+    for _ in range(3):
         process = subprocess.Popen(
             command_line("nightly", "--config", config), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -56,12 +56,10 @@ class Model(BenchmarkModel):
 """
 
 
-@pytest.fixture
-def probe(tmp_path: Path) -> ModelSource:
-    folder = tmp_path / "probe"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(PROBE.format(facts=str(tmp_path / "facts.json")))
-    return ModelSource("probe", folder)
+def make_probe(folder: Path) -> ModelSource:
+    (folder / "probe").mkdir()
+    (folder / "probe" / "__init__.py").write_text(PROBE.format(facts=str(folder / "facts.json")))
+    return ModelSource("probe", folder / "probe")
 
 
 def start(tmp_path: Path, models: list[ModelSource], python: str = sys.executable, **variables: str) -> Zygote:
@@ -74,17 +72,27 @@ def measure(zygote: Zygote, model: ModelSource, start_method: str = "fork", **sp
     return zygote.measure(model, SPEC | spec, start_method=start_method, timeout_s=60, memory_limit=None)
 
 
-def test_a_forked_child_leads_its_session_has_a_frozen_heap_and_no_secret(tmp_path, probe, monkeypatch):
-    monkeypatch.setenv("GITHUB_TOKEN", "hush")
-    with start(tmp_path, [probe]) as zygote:
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A zygote with the probe imported, the probe, and where the probe tells its facts."""
+    folder = tmp_path_factory.mktemp("zygote")
+    probe = make_probe(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_TOKEN", "hush")
+        zygote = start(folder, [probe])
+    with zygote:
         zygote.wait_ready()
-        assert zygote.imports["probe"].forkable
-        outcome = measure(zygote, probe)
-        zygote_pid = zygote._process.pid
+        yield zygote, probe, folder / "facts.json"
+
+
+def test_a_forked_child_leads_its_session_has_a_frozen_heap_and_no_secret(warm):
+    zygote, probe, told = warm
+    assert zygote.imports["probe"].forkable
+    outcome = measure(zygote, probe)
     assert outcome.status == "ok", outcome
-    facts = json.loads((tmp_path / "facts.json").read_text())
-    assert facts["session"] == facts["pid"] != zygote_pid
-    assert facts["parent"] == zygote_pid
+    facts = json.loads(told.read_text())
+    assert facts["session"] == facts["pid"] != zygote._process.pid
+    assert facts["parent"] == zygote._process.pid
     assert facts["frozen"] > 1000
     assert facts["environment"]["OPENBLAS_NUM_THREADS"] == "1"
     assert "GITHUB_TOKEN" not in facts["environment"]
@@ -96,47 +104,43 @@ def test_a_forked_child_leads_its_session_has_a_frozen_heap_and_no_secret(tmp_pa
     assert outcome.result["threads"] == 1
 
 
-def test_a_spawned_child_measures_the_same_channels(tmp_path, probe):
-    with start(tmp_path, [probe]) as zygote:
-        zygote.wait_ready()
-        forked = measure(zygote, probe)
-        spawned = measure(zygote, probe, start_method="spawn")
+def test_a_spawned_child_measures_the_same_channels(warm):
+    zygote, probe, _ = warm
+    forked = measure(zygote, probe)
+    spawned = measure(zygote, probe, start_method="spawn")
     assert spawned.status == "ok", spawned
     assert set(spawned.result["channels"]) == set(forked.result["channels"])
     assert spawned.result["channels"]["operators"] == forked.result["channels"]["operators"]
 
 
-def test_memory_of_a_known_allocation_is_told_within_one_percent(tmp_path, probe):
+def test_memory_of_a_known_allocation_is_told_within_one_percent(warm):
     """The difference between two sizes: what both children need besides cancels."""
-    with start(tmp_path, [probe]) as zygote:
-        zygote.wait_ready()
-        used = {
-            size: measure(zygote, probe, batch_size=size).result["channels"]["cpu_memory"]["median"]
-            for size in (100, 400)
-        }
+    zygote, probe, _ = warm
+    used = {
+        size: measure(zygote, probe, batch_size=size).result["channels"]["cpu_memory"]["median"] for size in (100, 400)
+    }
     assert used[400] - used[100] == pytest.approx(300 * 2**20, rel=0.01)
     assert used[100] < 130 * 2**20, "the pages shared with the zygote are not the test's"
 
 
-def test_the_threads_of_a_child_are_set_and_recorded(tmp_path, probe):
-    with start(tmp_path, [probe]) as zygote:
-        zygote.wait_ready()
-        assert measure(zygote, probe, threads=2).result["threads"] == 2
-        assert measure(zygote, probe, threads=1).result["threads"] == 1, "the zygote itself started no pool"
+def test_the_threads_of_a_child_are_set_and_recorded(warm):
+    zygote, probe, _ = warm
+    assert measure(zygote, probe, threads=2).result["threads"] == 2
+    assert measure(zygote, probe, threads=1).result["threads"] == 1, "the zygote itself started no pool"
 
 
-def test_a_foreign_package_of_our_name_is_refused(tmp_path, probe):
+def test_a_foreign_package_of_our_name_is_refused(tmp_path):
     foreign = tmp_path / "site" / "torchbenchmark"
     foreign.mkdir(parents=True)
     (foreign / "__init__.py").write_text("raise SystemExit('must not be imported')\n")
     with (
-        start(tmp_path, [probe], PYTHONPATH=str(foreign.parent)) as zygote,
+        start(tmp_path, [], PYTHONPATH=str(foreign.parent)) as zygote,
         pytest.raises(BenchmarkError, match="another package named torchbenchmark"),
     ):
         zygote.wait_ready()
 
 
-def test_a_zygote_ends_with_its_driver_and_takes_its_children_along(tmp_path, probe):
+def test_a_zygote_ends_with_its_driver_and_takes_its_children_along(tmp_path):
     script = f"""
 import sys, os, threading
 from pathlib import Path
@@ -161,8 +165,8 @@ os.kill(os.getpid(), 9)
     pytest.fail("the zygote outlived its driver")
 
 
-def test_a_build_whose_torch_is_missing_is_told_as_such(tmp_path, probe):
+def test_a_build_whose_torch_is_missing_is_told_as_such(tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
-    with start(tmp_path, [probe], python=str(tmp_path / "bare" / "bin" / "python")) as zygote:
+    with start(tmp_path, [], python=str(tmp_path / "bare" / "bin" / "python")) as zygote:
         zygote.wait_ready()
         assert "No module named" in zygote.imports[None].problem
