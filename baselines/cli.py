@@ -17,7 +17,7 @@ from baselines.store import Store, open_store
 from torchbenchmark.experiment import matches_glob
 from torchbenchmark.terminal import EXIT_BROKEN, console, new_app, print_table
 
-StoreOption = Annotated[str, typer.Option("--store", help="The store: a folder.")]
+StoreOption = Annotated[str, typer.Option("--store", help="The store: a folder, or s3://bucket/prefix.")]
 SuiteArgument = Annotated[str, typer.Argument(help="Name of the suite.")]
 ClassArgument = Annotated[str, typer.Argument(metavar="CLASS", help="The machine class, as `list` shows it.")]
 RunArgument = Annotated[str, typer.Argument(help="Key of the run, runs/SUITE/CLASS/NIGHT, as `history` shows it.")]

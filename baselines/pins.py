@@ -30,7 +30,7 @@ class _Pins(BaseModel):
 
     kind: Literal["pins"] = "pins"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
-    # Of the last writer: a store that answers "lost" to a write that did arrive is found out by it.
+    # Of the last writer: no two writes have the same bytes.
     nonce: str
     pins: dict[str, Pin]
 

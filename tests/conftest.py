@@ -1,7 +1,48 @@
-"""What holds for all tests."""
+"""What holds for all tests; stores of each kind, empty, and the servers behind them."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:  # the fixtures import what they need: a GPU machine has no boto3
+    from s3_servers import Endpoint
+
+    from baselines.store import Store
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Bytes make no name of a test: a compressed file holds the time of its making, and each worker would call the
     test something else."""
     return "bytes" if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session")
+def moto_endpoint() -> "Iterator[Endpoint]":
+    from s3_servers import moto
+
+    with moto() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def seaweedfs_endpoint(tmp_path_factory) -> "Iterator[Endpoint]":
+    from s3_servers import seaweedfs
+
+    with seaweedfs(tmp_path_factory.mktemp("seaweedfs")) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=["folder", "moto", "seaweedfs"])
+def any_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> "Store":
+    """An empty store of each kind. `open_store(any_store.location)` is the same one, in other processes too."""
+    from baselines.store import open_store
+
+    if request.param == "folder":
+        return open_store(str(tmp_path / "store"))
+    from s3_servers import BUCKET
+
+    request.getfixturevalue(f"{request.param}_endpoint").use(monkeypatch)
+    return open_store(f"s3://{BUCKET}/{secrets.token_hex(8)}/nightly")

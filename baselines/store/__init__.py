@@ -11,16 +11,39 @@ __all__ = ["Store", "Versioned", "open_store", "update"]
 
 
 def open_store(location: str, *, must_exist: bool = False) -> Store:
-    """The store at a folder's path or `file://` address. Without `must_exist`, the first write makes the folder."""
+    """The store at `s3://bucket/prefix`, a folder's path or a `file://` address.
+
+    Without `must_exist`, the first write makes the folder; a bucket has to be there.
+    """
     if not location:
-        raise BaselineError("the store has an empty location; give a folder")
+        raise BaselineError("the store has an empty location; give a folder or s3://bucket/prefix")
     scheme = location.partition("://")[0] if "://" in location else ""
     if scheme == "s3":
-        raise BaselineError(
-            f"{location}: stores in S3 come with the `bot` extra and are not in this version; use a folder"
-        )
+        return _open_bucket(location, must_exist)
     if scheme not in ("", "file"):
-        raise BaselineError(f"{location}: no store of the kind {scheme}://; give a folder or file:///folder")
+        raise BaselineError(
+            f"{location}: no store of the kind {scheme}://; give a folder, file:///folder or s3://bucket"
+        )
+    return _open_folder(location, scheme, must_exist)
+
+
+def _open_bucket(location: str, must_exist: bool) -> Store:
+    bucket, _, prefix = location.removeprefix("s3://").partition("/")
+    if "@" in bucket:
+        raise BaselineError("s3://…@…: credentials do not belong into a location; set them where boto3 looks for them")
+    try:
+        from baselines.store.s3 import S3Store
+    except ImportError as error:
+        raise BaselineError(
+            f"{location}: stores in S3 need boto3; install it with: pip install 'torchbench-sentinel[bot]'"
+        ) from error
+    store = S3Store(bucket, prefix.rstrip("/"))
+    if must_exist and not store.exists():
+        raise BaselineError(f"{location}: nothing is stored there; check the prefix (the first run makes the store)")
+    return store
+
+
+def _open_folder(location: str, scheme: str, must_exist: bool) -> Store:
     root = Path(location)
     if scheme == "file":
         address = urlsplit(location)

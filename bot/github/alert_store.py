@@ -21,7 +21,7 @@ class _Alerts(BaseModel):
 
     kind: Literal["alerts"] = "alerts"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
-    nonce: str  # of the last writer: tells a write that arrived but was answered as lost from one that was lost
+    nonce: str  # of the last writer: no two writes have the same bytes
     alerts: tuple[Alert, ...]
 
 

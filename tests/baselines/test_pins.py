@@ -8,14 +8,13 @@ from night_factory import A, run_of
 from baselines.errors import BaselineError
 from baselines.pins import pinned_night, read_pins, remove_pin, set_pin
 from baselines.runs import store_run
-from baselines.store.folder import FolderStore
 
 SERIES = ("smoke", "cpu-4t")
 
 
 @pytest.fixture
-def store(tmp_path):
-    return FolderStore(tmp_path / "store")
+def store(any_store):
+    return any_store
 
 
 @pytest.fixture
@@ -53,15 +52,17 @@ def test_what_cannot_be_pinned_or_found_is_told(store, prefixes):
 
 def test_a_damaged_pin_file_is_an_error_that_names_it(store, prefixes):
     set_pin(store, "a", prefixes[0])
-    path = store.root / "pins/smoke/cpu-4t.json"
-    path.write_text("{}")
+    key = "pins/smoke/cpu-4t.json"
+    assert store.write_if(key, b"{}", store.read_versioned(key).version)
     with pytest.raises(BaselineError, match=r"pins/smoke/cpu-4t\.json"):
         read_pins(store, *SERIES)
 
 
 def test_every_write_carries_a_nonce_of_its_own(store, prefixes):
-    path = store.root / "pins/smoke/cpu-4t.json"
+    def content():
+        return store.read("pins/smoke/cpu-4t.json")
+
     set_pin(store, "a", prefixes[0], now=datetime(2026, 5, 2, tzinfo=UTC))
-    first = path.read_text()
+    first = content()
     set_pin(store, "a", prefixes[0], now=datetime(2026, 5, 2, tzinfo=UTC))
-    assert path.read_text() != first
+    assert content() != first
