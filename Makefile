@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SUITE_READY := $(VENV)/.suite-installed
 TEST_READY := $(VENV)/.test-installed
+NODE_READY := tests/node/node_modules/.installed
 # Bytecode is made as modules are first imported: pip would compile ten times as much as is ever used.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,11 +23,11 @@ nightly: $(SUITE_READY)
 	@$(BIN)/torchbench nightly --config nightly.yaml; code=$$?; test $$code -le 1
 
 # Tests that compare measured times run alone, the others two at a time.
-test: $(TEST_READY)
+test: $(TEST_READY) $(NODE_READY)
 	$(BIN)/python -m pytest -m "quiet and not long"
 	$(BIN)/python -m pytest -m "not quiet and not long" -n 2 --dist worksteal
 
-test-all: $(TEST_READY)
+test-all: $(TEST_READY) $(NODE_READY)
 	$(BIN)/python -m pytest -m quiet
 	$(BIN)/python -m pytest -m "not quiet" -n 2 --dist worksteal
 
@@ -54,5 +55,10 @@ $(TEST_READY): $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable '.[all,test]'
 	@touch $(SUITE_READY) $@
 
+# An emulator of GitHub, for the tests of the issues; where there is no npm they are skipped with that reason.
+$(NODE_READY): tests/node/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \
+	else echo "no npm: the tests against the emulator of GitHub are skipped"; fi
+
 clean:
-	rm -rf $(VENV) .nightly build dist *.egg-info
+	rm -rf $(VENV) tests/node/node_modules .nightly build dist *.egg-info

@@ -23,7 +23,15 @@ from baselines.report import CountChange, Judgement, NightRef, Report, Row, Stat
 from baselines.report_table import print_report
 from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
 from baselines.runs import list_series, run_prefix, store_run
-from baselines.series import NightSummary, Statistic, TestSummary, UtcTime, chronological, summarise
+from baselines.series import (
+    NightSummary,
+    Statistic,
+    TestSummary,
+    UtcTime,
+    chronological,
+    missing_shards_text,
+    summarise,
+)
 from baselines.store import Store, open_store
 from score.errors import ScoreError
 from score.taxonomy import published_taxonomy
@@ -93,8 +101,12 @@ class _Evidence:
         return next(reversed(unmasked or self.valid_nights or self.history), None)
 
     def before(self, test: str) -> TestSummary | None:
-        """How the test ended in the newest valid night that planned it."""
-        return next((night.tests[test] for night in reversed(self.valid_nights) if test in night.tests), None)
+        """How the test ended in the newest valid night that planned it and has its shard."""
+        return next((night.tests[test] for night in reversed(self.valid_nights) if _has(night, test)), None)
+
+
+def _has(night: NightSummary, test: str) -> bool:
+    return test in night.tests and not night.tests[test].absent
 
 
 def detect(
@@ -148,6 +160,8 @@ def detect(
 def _compare(test: str, evidence: _Evidence) -> Row:
     """The row of a test that is planned tonight."""
     now, before, alert = evidence.tonight.tests[test], evidence.before(test), evidence.alert(test)
+    if now.absent:
+        return Row(test=test, state=State.NOT_COMPARABLE, reason=now.reason, alert=alert)
     told = f"{now.status or 'missing'}: {now.reason}"
     if now.failed:
         failed_before = before is not None and before.failed
@@ -202,7 +216,7 @@ def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
 
 
 def _without_baseline(test: str, baseline: Baseline, evidence: _Evidence, fixed: bool) -> tuple[State, str]:
-    segment, seen = baseline.segment, [night for night in evidence.history if test in night.tests]
+    segment, seen = baseline.segment, [night for night in evidence.history if _has(night, test)]
     if all(night.tests[test].status is not None and night.tests[test].status.expected for night in seen):
         return State.NEW, "skipped or unsupported until now" if seen else ""
     if fixed:
@@ -324,6 +338,12 @@ def _judge(
         )
     if total is not None and _total_moved(total.score, total_limit) is State.SLOWER:
         findings.append(f"total {total.score:.1f}, over {_limit(total_limit)} under {TARGET:.0f}")
+    if tonight.missing_shards:
+        absent = sum(summary.absent for summary in tonight.tests.values())
+        findings.append(f"{missing_shards_text(tonight.missing_shards)}, {absent} of {len(tonight.tests)} tests")
+        if len(findings) == 1:
+            told = f"; {len(compared)} compared, none slower" if compared else ""
+            return Judgement(verdict="broken", reason=findings[0] + told)
     if findings:
         return Judgement(verdict="regression", reason="; ".join(findings))
     if not compared:
@@ -390,7 +410,9 @@ def register(app: typer.Typer) -> None:
 
 def detect_command(
     results: Annotated[Path, typer.Argument(help="The run to judge (.jsonl or .jsonl.gz).")],
-    store: Annotated[str | None, typer.Option(help="Compare with the history in this store: a folder.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="Compare with the history in this store: a folder, or s3://bucket/prefix.")
+    ] = None,
     control: Annotated[list[Path] | None, typer.Option(help="Compare with this run instead; repeatable.")] = None,
     policy: Annotated[str, typer.Option(help="Name of a policy (default, smoke), or its YAML file.")] = "default",
     alerts: Annotated[Path | None, typer.Option(help="YAML of open alerts: a test id, or total: since when.")] = None,
@@ -419,7 +441,7 @@ def detect_command(
         opened = open_store(store, must_exist=not add)
         if add:  # first, so that whatever follows, the run is not lost
             store_run(opened, run)
-            add_night(opened, run_prefix(run.header))
+            tonight = add_night(opened, run_prefix(run.header))  # with the shards that are there already
         masks = {test: [Mask(since)] for test, since in open_alerts.items()}
         history = read_history(opened, tonight, rule, masks, before or tonight.started)
         pinned = pinned_night(opened, tonight.suite, tonight.machine_class, pin)

@@ -7,12 +7,12 @@ from datetime import UTC
 
 from baselines.errors import BaselineError
 from baselines.store.interface import Store, check_part
-from torchbenchmark.records import Run, RunHeader, decode_run, encode_run
+from torchbenchmark.records import WHOLE, PlannedTest, Record, Run, RunHeader, decode_run, encode_run
 
 RUNS = "runs"
 ENDING = ".jsonl.gz"
-WHOLE_RUN = "0-of-1"
-_SHARD = re.compile(r"(0|[1-9][0-9]*)-of-([1-9][0-9]*)")
+_SHARD = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
+_WHOLE_ONCE = "0-of-1"  # what the first versions called a whole run
 _RUN_PREFIX = re.compile(rf"{RUNS}/([^/]+)/([^/]+)/([0-9]{{4}}-[0-9]{{2}})-[0-9]{{2}}-[^/]+")
 
 
@@ -28,6 +28,11 @@ def run_prefix(header: RunHeader) -> str:
     return f"{series_prefix(RUNS, header.suite, header.machine_class)}/{night}"
 
 
+def run_key(header: RunHeader) -> str:
+    """The key of a run, or of one shard of it."""
+    return f"{run_prefix(header)}/{header.shard.index}-of-{header.shard.count}{ENDING}"
+
+
 def parse_run_prefix(prefix: str) -> tuple[str, str, str]:
     """Suite, class and month (YYYY-MM) of the key of a run."""
     match = _RUN_PREFIX.fullmatch(prefix)
@@ -36,19 +41,17 @@ def parse_run_prefix(prefix: str) -> tuple[str, str, str]:
     return match[1], match[2], match[3]
 
 
-def store_run(store: Store, run: Run, shard: str = WHOLE_RUN) -> str:
-    """Store a run, or one shard `i-of-n` of it, and return its key. Storing the same again is a success.
+def store_run(store: Store, run: Run) -> str:
+    """Store a run, or one shard of it, and return its key. Storing the same again is a success.
 
     All shards of a run carry the same start in their headers: its date is part of the key.
     """
-    if not _valid_shard(shard):
-        raise BaselineError(f"shard {shard!r}: expected the form i-of-n with i from 0, such as {WHOLE_RUN}")
     if run.header.selection:
         raise BaselineError(
             f"run {run.header.run} measured only {', '.join(run.header.selection)} of its suite, which is no night; "
             "run the suite without --test to store it"
         )
-    key = f"{run_prefix(run.header)}/{shard}{ENDING}"
+    key = run_key(run.header)
     store.create(key, encode_run(run))
     return key
 
@@ -69,13 +72,16 @@ def list_series(store: Store) -> list[tuple[str, str]]:
 
 
 def load_run(store: Store, prefix: str) -> Run:
-    """The run of all its shards. Raises BaselineError if one is missing, damaged, or of another run."""
+    """The run of all its shards that are stored, with the names of those that are not.
+
+    Raises BaselineError if there is none at all, or one that is damaged, or of another run.
+    """
     parse_run_prefix(prefix)
     keys = [key for key in store.list(f"{prefix}/") if key.endswith(ENDING)]
     if not keys:
         raise BaselineError(f"{store.location}: there is no run {prefix}")
-    _check_complete(prefix, [key.rpartition("/")[2].removesuffix(ENDING) for key in keys])
-    return _join(prefix, [_decode(store, key) for key in keys])
+    missing = _missing_shards(prefix, [key.rpartition("/")[2].removesuffix(ENDING) for key in keys])
+    return _join(prefix, [_decode(store, key) for key in keys], missing)
 
 
 def _decode(store: Store, key: str) -> Run:
@@ -85,39 +91,45 @@ def _decode(store: Store, key: str) -> Run:
         raise BaselineError(f"{store.location}: {key}: a damaged gzip file ({error})") from error
 
 
-def _valid_shard(shard: str) -> bool:
-    match = _SHARD.fullmatch(shard)
-    return match is not None and int(match[1]) < int(match[2])
+def _missing_shards(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
+    """What `names` lack to make a whole run, as "i/n"."""
+    shards = [_SHARD.fullmatch("1-of-1" if name == _WHOLE_ONCE else name) for name in names]
+    for name, match in zip(names, shards, strict=True):
+        if match is None or int(match[1]) > int(match[2]):
+            raise BaselineError(f"{prefix}: {name}{ENDING} is not a shard; expected the form i-of-n with i from 1")
+    counts = {int(match[2]) for match in shards if match}
+    if len(counts) > 1:
+        raise BaselineError(f"{prefix}: shards of different divisions: {', '.join(names)}")
+    have, count = {int(match[1]) for match in shards if match}, counts.pop()
+    return tuple(f"{index}/{count}" for index in range(1, count + 1) if index not in have)
 
 
-def _check_complete(prefix: str, shards: Sequence[str]) -> None:
-    for shard in shards:
-        if not _valid_shard(shard):
-            raise BaselineError(f"{prefix}: {shard}{ENDING} is not a shard; expected the form i-of-n")
-    totals = {int(shard.rpartition("-")[2]) for shard in shards}
-    if len(totals) > 1:
-        raise BaselineError(f"{prefix}: shards of different divisions: {', '.join(shards)}")
-    total = totals.pop()
-    missing = [f"{index}-of-{total}" for index in range(total) if f"{index}-of-{total}" not in shards]
-    if missing:
-        raise BaselineError(
-            f"{prefix}: shard {', '.join(missing)} is missing; store it, then the run counts as a night"
-        )
-
-
-def _join(prefix: str, shards: Sequence[Run]) -> Run:
+def _join(prefix: str, shards: Sequence[Run], missing: tuple[str, ...]) -> Run:
     """One run of all shards, with the header of the first and the plans of all."""
     header = shards[0].header
-    plan, records = {}, {}
+    every = {planned.test: planned for planned in (*header.plan, *header.elsewhere)}
+    plan: dict[str, PlannedTest] = {}
+    records: dict[str, Record] = {}
     for shard in shards:
-        for name, ours, theirs in (
-            ("key", prefix, run_prefix(shard.header)),
-            ("environment", header.environment.fingerprint, shard.header.environment.fingerprint),
-        ):
-            if ours != theirs:
-                raise BaselineError(f"{prefix}: shards of one run with another {name}: {ours} and {theirs}")
+        _check_of_one_run(prefix, header, shard.header)
+        if {planned.test for planned in (*shard.header.plan, *shard.header.elsewhere)} != every.keys():
+            raise BaselineError(f"{prefix}: shards of one run with other plans; make one plan for all of them")
         plan.update({planned.test: planned for planned in shard.header.plan})
         for record in shard.records:
             if records.setdefault(record.test, record) is not record:
                 raise BaselineError(f"{prefix}: {record.test} has a record in two shards")
-    return Run(header.model_copy(update={"plan": tuple(plan.values())}), tuple(records.values()))
+    elsewhere = tuple(planned for test, planned in every.items() if test not in plan)
+    joined = header.model_copy(update={"plan": tuple(plan.values()), "elsewhere": elsewhere, "shard": WHOLE})
+    return Run(joined, tuple(records.values()), missing)
+
+
+def _check_of_one_run(prefix: str, ours: RunHeader, theirs: RunHeader) -> None:
+    if run_prefix(theirs) != prefix:
+        raise BaselineError(f"{prefix}: holds a shard of another run, {run_prefix(theirs)}")
+    if ours.environment.fingerprint != theirs.environment.fingerprint:
+        facts, others = ours.environment.facts, theirs.environment.facts
+        differing = sorted(name for name in facts.keys() | others.keys() if facts.get(name) != others.get(name))
+        raise BaselineError(
+            f"{prefix}: its shards were measured in different environments ({', '.join(differing)}); "
+            "use runners that are alike"
+        )

@@ -64,6 +64,7 @@ class TestSummary(_Schema):
     status: Status | None
     reason: str = ""
     channels: dict[str, ChannelSummary] = {}
+    absent: bool = False  # its shard has not been delivered: the night says nothing of it
 
     @property
     def ok(self) -> bool:
@@ -72,7 +73,7 @@ class TestSummary(_Schema):
     @property
     def failed(self) -> bool:
         """Also true for a test without a record: it was meant to run and gave nothing."""
-        return self.status is None or self.status.failed
+        return not self.absent and (self.status is None or self.status.failed)
 
 
 class NightSummary(_Schema):
@@ -90,6 +91,7 @@ class NightSummary(_Schema):
     harness: str
     selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for a whole night
     coverage: float
+    missing_shards: tuple[str, ...] = ()  # "i/n"
     tests: dict[str, TestSummary]
 
     @property
@@ -100,7 +102,6 @@ class NightSummary(_Schema):
 def summarise(run: Run) -> NightSummary:
     """The night of a run: every planned test is in it, also those without a record."""
     header = run.header
-    records = {record.test: record for record in run.records}
     return NightSummary(
         run=header.run,
         key=run_prefix(header),
@@ -114,11 +115,23 @@ def summarise(run: Run) -> NightSummary:
         harness=header.harness,
         selection=header.selection,
         coverage=run.coverage,
-        tests={
-            planned.test: _summarise_test(planned.workload, records.get(planned.test))
-            for planned in sorted(header.plan, key=lambda planned: planned.test)
-        },
+        missing_shards=run.missing_shards,
+        tests=dict(sorted(_tests_of(run).items())),
     )
+
+
+def _tests_of(run: Run) -> dict[str, TestSummary]:
+    records = {record.test: record for record in run.records}
+    tests = {planned.test: _summarise_test(planned.workload, records.get(planned.test)) for planned in run.header.plan}
+    if run.missing_shards:
+        reason = f"not delivered: {missing_shards_text(run.missing_shards)}"
+        for planned in run.header.elsewhere:
+            tests[planned.test] = TestSummary(workload=planned.workload, status=None, reason=reason, absent=True)
+    return tests
+
+
+def missing_shards_text(shards: Sequence[str]) -> str:
+    return f"shard {', '.join(shards)} {'is' if len(shards) == 1 else 'are'} missing"
 
 
 def _summarise_test(workload: Workload, record: Record | None) -> TestSummary:

@@ -2,7 +2,7 @@
 
 import regression_detector
 from baselines import cli as baselines_commands
-from bot import nightly
+from bot import nightly, sharded, watchdog
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -10,6 +10,14 @@ from torchbenchmark.terminal import new_app, run_app
 
 def main() -> None:
     app = new_app("Measure, score, compare and report the performance of PyTorch builds.")
-    for commands in (suite_commands, score_commands, baselines_commands, regression_detector, nightly):
+    for commands in (
+        suite_commands,
+        score_commands,
+        baselines_commands,
+        regression_detector,
+        nightly,
+        sharded,
+        watchdog,
+    ):
         commands.register(app)
     run_app(app)

@@ -34,6 +34,8 @@ class NightlyConfig(BaseModel):
     store: str = ".nightly/store"
     work: Path = Path(".nightly/work")
     outbox: Path = Path(".nightly/outbox")
+    github: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")] | None = None  # instead of the outbox
+    github_login: str | None = None  # whom GITHUB_TOKEN writes as; None asks GitHub
     policy: str = "default"
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()

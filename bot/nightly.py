@@ -29,7 +29,8 @@ from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
-from bot.github.outbox import Filed, Issue, Outbox
+from bot.github.issue import Filed, Issue, Tracker
+from bot.github.outbox import Outbox
 from bot.pages.issue import IssueFacts, NightLine, render_body, render_title, reproduce_commands
 from regression_detector import detect, read_history
 from score.inputs import find_reference
@@ -84,12 +85,12 @@ def run_nightly(config: NightlyConfig) -> int:
     """
     policy = load_policy(config.policy)
     store = open_store(config.store)
-    with _alone(config.work):
+    with alone(config.work):
         return _run_alone(config, policy, store)
 
 
 @contextmanager
-def _alone(work: Path) -> Iterator[None]:
+def alone(work: Path) -> Iterator[None]:
     """One nightly at a time in a work folder; the system drops the lock of one that dies."""
     work.mkdir(parents=True, exist_ok=True)
     with open(work / ".lock", "ab") as lock:
@@ -106,21 +107,24 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
     left = _interrupted(file)
     if left is not None and not left.missing:
         console.print(f"finishing the night of {left.header.started:%Y-%m-%d %H:%M} UTC: measured, but not filed")
-        code = conclude(config, store, policy, left, began)
+        code = conclude(config, store, policy, left, store_run(store, left), began)
         file.unlink(missing_ok=True)
         if not _is_of_another_night(left):
             return code
         began = time.monotonic()
     run = measure(config, file)
     print_run(run)
-    code = conclude(config, store, policy, run, began)
+    code = conclude(config, store, policy, run, store_run(store, run), began)
     file.unlink(missing_ok=True)  # last: until here a killed night finds its run again and repeats what follows it
     return code
 
 
-def conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, began: float) -> int:
-    """Everything after the measuring. Can be repeated for the same run without storing or filing anything twice."""
-    key = store_run(store, run).rpartition("/")[0]
+def conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, stored: str, began: float) -> int:
+    """Everything after the measuring and storing (`stored`: the key of the run or of one of its shards).
+
+    Can be repeated for the same run without filing anything twice, and is when another of its shards has come.
+    """
+    key = stored.rpartition("/")[0]
     tonight = add_night(store, key)
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     report = judge(store, tonight, policy, masks(alerts))
@@ -234,10 +238,24 @@ def file_alerts(
     config: NightlyConfig, alerts: tuple[Alert, ...], report: Report, run: Run, scored: Scored
 ) -> list[Filed]:
     """File every alert that tonight speaks of. What is filed already, unchanged, stays as it is."""
-    outbox = Outbox(config.outbox)
-    return [
-        outbox.put(_issue(alert, config, report, run, scored)) for alert in alerts if alert.knows(report.tonight.run)
-    ]
+    tracker = open_tracker(config)
+    concerned = [alert for alert in alerts if alert.knows(report.tonight.run)]
+    filed = [tracker.put(_issue(alert, config, report, run, scored)) for alert in concerned]
+    return [one for one in filed if one is not None]
+
+
+def open_tracker(config: NightlyConfig) -> Tracker:
+    """Where the configuration says that issues go."""
+    if config.github is None:
+        return Outbox(config.outbox)
+    try:
+        from bot.github.client import Client
+        from bot.github.issues import GitHubIssues
+    except ImportError as error:
+        raise BotError(
+            "`github` in the configuration needs PyGithub; install it with: pip install 'torchbench-sentinel[bot]'"
+        ) from error
+    return GitHubIssues(Client(config.github, config.github_login))
 
 
 def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> Issue:
@@ -289,7 +307,7 @@ def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: N
     else:
         lines.append(f"score: none, {scored.problem}\n")
     for issue in filed:
-        lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.path}\n")
+        lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.where}\n")
     if not filed:
         lines.append("no issue to file\n")
     lines.append(f"details: {config.work / 'nightly.json'}")
@@ -316,7 +334,7 @@ def _write_summary(
         "score_reference": scored.reference,
         "score_problem": scored.problem,
         "issues": [
-            {"key": issue.key, "title": issue.title, "path": str(issue.path), "effect": issue.effect} for issue in filed
+            {"key": issue.key, "title": issue.title, "where": issue.where, "effect": issue.effect} for issue in filed
         ],
         "report": report.model_dump(mode="json", by_alias=True),
     }

@@ -49,7 +49,7 @@ def s3_error(status: int, code: str) -> Answer:
 
 
 @contextmanager
-def faulty_proxy(target: str, stall_s: float = 3.0) -> Iterator[Proxy]:
+def faulty_proxy(target: str, stall_s: float = 3.0, port: int = 0) -> Iterator[Proxy]:
     host = urlsplit(target).netloc
     proxy = Proxy("")
 
@@ -98,7 +98,7 @@ def faulty_proxy(target: str, stall_s: float = 3.0) -> Iterator[Proxy]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     proxy.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)

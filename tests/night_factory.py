@@ -14,6 +14,7 @@ from torchbenchmark.records import (
     Record,
     Run,
     RunHeader,
+    Shard,
     Status,
     Workload,
 )
@@ -118,6 +119,21 @@ def run_of(
         harness="harness1",
     )
     return Run(header, tuple(records))
+
+
+def shards_of(whole: Run, *parts: Sequence[str]) -> list[Run]:
+    """The run as shards, each with the tests of one of the parts."""
+    shards = []
+    for index, tests in enumerate(parts, start=1):
+        changes = {
+            "plan": tuple(planned for planned in whole.header.plan if planned.test in tests),
+            "elsewhere": tuple(planned for planned in whole.header.plan if planned.test not in tests),
+            "shard": Shard(index=index, count=len(parts)),
+        }
+        records = tuple(record for record in whole.records if record.test in tests)
+        header = whole.header.model_copy(update=changes)
+        shards.append(Run(header, records, header.shard.others()))
+    return shards
 
 
 def night_of(day: int, tests: Mapping[str, float | Channels | Status | None], **fields) -> NightSummary:

@@ -132,7 +132,7 @@ def test_a_test_id_is_whole_in_the_output_however_long(detect, write):
         (["r0000.jsonl.gz", "--store", "store", "--control", "r0001.jsonl.gz"], "either --store or --control"),
         (["r0000.jsonl.gz", "--control", "r0001.jsonl.gz", "--add"], "--add needs --store"),
         (["r0000.jsonl.gz", "--store", "nowhere"], "no such store"),
-        (["r0000.jsonl.gz", "--store", "s3://bucket"], "bot"),
+        (["r0000.jsonl.gz", "--store", "s3://BUCKET"], "not a name of a bucket"),
         (["missing.jsonl", "--control", "r0000.jsonl.gz"], "missing.jsonl: cannot be read"),
         (["r0000.jsonl.gz", "--control", "other.jsonl.gz"], "class 'cpu-4t', run other of 'gpu'"),
         (["r0000.jsonl.gz", "--control", "r0001.jsonl.gz", "--policy", "x"], "known: default, smoke"),

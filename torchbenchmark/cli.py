@@ -1,5 +1,6 @@
 """The commands of the suite and the measuring engine: `run` and `list`."""
 
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -11,9 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Process, Record, Run, RunHeader, Status
+from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status
 from torchbenchmark.registry import Registry, load_suite, suite_names
 from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, print_table, run_app
 
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
@@ -55,9 +57,15 @@ def run(
     models: Annotated[
         list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Plan of a run in shards (torchbench plan); suite and measuring options come from it."),
+    ] = None,
+    shard: Annotated[str, typer.Option(help="With --plan: which shard to measure, i/n from 1/n to n/n.")] = "1/1",
 ) -> int:
     """Measure a suite on one build and write one record a test."""
     end_children_on_termination()
+    part = parse_shard(shard)
     try:
         with TerminalReporter() as reporter:
             if resume and out.exists() and out.stat().st_size > 0:
@@ -66,21 +74,26 @@ def run(
             else:
                 if resume:
                     console.print(f"nothing to resume in {out}: a new run", markup=False)
-                request = RunRequest(
-                    suite=load_suite(suite),
-                    device=_device(device),
-                    selection=tuple(test or ()),
-                    rounds=rounds,
-                    processes=processes,
-                    subject=subject,
-                    threads=threads,
-                    budget_s=budget,
-                    timeout_s=timeout,
-                    memory_limit=None if memory_limit is None else memory_limit * 2**20,
-                    seed=seed,
-                    model_folders=tuple(models or ()),
-                    **({} if python is None else {"python": python}),
-                )
+                if plan is not None:
+                    request = request_of(read_plan(plan), part)
+                else:
+                    request = RunRequest(
+                        suite=load_suite(suite),
+                        device=_device(device),
+                        selection=tuple(test or ()),
+                        rounds=rounds,
+                        processes=processes,
+                        subject=subject,
+                        threads=threads,
+                        budget_s=budget,
+                        timeout_s=timeout,
+                        memory_limit=None if memory_limit is None else memory_limit * 2**20,
+                        seed=seed,
+                        model_folders=tuple(models or ()),
+                        shard=part,
+                    )
+                if python is not None:
+                    request = dataclasses.replace(request, python=python)
                 done = start_run(request, out, reporter)
     except KeyboardInterrupt:
         if out.exists():
@@ -89,6 +102,25 @@ def run(
     print_run(done)
     console.print(f"records: {escape(str(out))}")
     return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
+
+
+def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
+    """What a shard of a planned run measures, and how."""
+    return RunRequest(
+        suite=load_suite(plan.suite),
+        device=_device(plan.device),
+        rounds=plan.rounds,
+        processes=plan.processes,
+        subject=plan.subject,
+        threads=plan.threads,
+        budget_s=plan.budget_s,
+        timeout_s=plan.timeout_s,
+        memory_limit=None if plan.memory_limit_mib is None else plan.memory_limit_mib * 2**20,
+        seed=plan.seed,
+        model_folders=plan.model_folders,
+        plan=plan,
+        shard=shard,
+    )
 
 
 def list_models(

@@ -166,6 +166,29 @@ class Measuring(_Schema):
     memory_limit_bytes: int | None = None
 
 
+class Shard(_Schema):
+    """Which part of a run's suite a file holds."""
+
+    index: Annotated[int, Field(ge=1)] = 1
+    count: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _within_count(self) -> "Shard":
+        if self.index > self.count:
+            raise ValueError(f"shard {self.index} of {self.count}")
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def others(self) -> tuple[str, ...]:
+        """The other shards of the run, as "i/n"."""
+        return tuple(f"{index}/{self.count}" for index in range(1, self.count + 1) if index != self.index)
+
+
+WHOLE = Shard()
+
+
 class RunHeader(_Schema):
     """First line of a run's file."""
 
@@ -186,10 +209,12 @@ class RunHeader(_Schema):
     harness: str  # commit or version of the one copy of the harness that measured
     model_folders: tuple[str, ...] = ()  # folders of models beside the built-in ones
     selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for the whole suite
+    shard: Shard = WHOLE
+    elsewhere: tuple[PlannedTest, ...] = ()  # what the other shards of the run have to measure
 
     @model_validator(mode="after")
     def _each_test_once(self) -> "RunHeader":
-        tests = [planned.test for planned in self.plan]
+        tests = [planned.test for planned in (*self.plan, *self.elsewhere)]
         if len(set(tests)) != len(tests):
             raise ValueError("a test stands twice in the plan")
         return self
@@ -201,6 +226,7 @@ class Run:
 
     header: RunHeader
     records: tuple[Record, ...]
+    missing_shards: tuple[str, ...] = ()  # "i/n"; what they have to measure is in header.elsewhere
 
     @property
     def missing(self) -> list[str]:
@@ -213,6 +239,8 @@ class Run:
         """Share of the tests that were meant to run here and ended `ok`; 0 if none was meant to run."""
         expected = {record.test for record in self.records if record.status.expected}
         meant = len(self.header.plan) - len(expected)
+        if self.missing_shards:
+            meant += sum(not planned.skip for planned in self.header.elsewhere)
         return sum(record.status is Status.OK for record in self.records) / meant if meant else 0.0
 
     def counts(self) -> dict[Status, int]:
@@ -289,7 +317,7 @@ def decode_run(content: bytes, source: str) -> Run:
         records[item.test] = item
     if header is None:
         raise BenchmarkError(f"{source}: empty; expected the records of a run (torchbench run --out ...)")
-    return Run(header, tuple(records.values()))
+    return Run(header, tuple(records.values()), header.shard.others())
 
 
 def complete_lines(content: bytes, source: str) -> list[bytes]:

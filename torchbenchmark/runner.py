@@ -7,7 +7,7 @@ nothing starts while something is timed.
 import random
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from torchbenchmark.foreign_text import one_line, printable
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
 from torchbenchmark.records import (
+    WHOLE,
     Channel,
     Measuring,
     PlannedTest,
@@ -30,6 +31,7 @@ from torchbenchmark.records import (
     Record,
     Run,
     RunHeader,
+    Shard,
     Status,
     Workload,
     read_run,
@@ -37,6 +39,7 @@ from torchbenchmark.records import (
 from torchbenchmark.registry import Registry, Suite, select
 from torchbenchmark.reporter import Reporter
 from torchbenchmark.run_file import RunFile
+from torchbenchmark.shards import RunPlan, new_run_name
 from torchbenchmark.yaml_files import first_problem
 
 DEFAULT_BUDGET_S = {"cpu": 1.0, "cuda": 0.5}
@@ -63,6 +66,8 @@ class RunRequest:
     memory_limit: int | None = None
     seed: int | None = None
     model_folders: tuple[Path, ...] = ()
+    plan: RunPlan | None = None  # with `shard`: the run that this is a part of
+    shard: Shard = WHOLE
     spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
 
 
@@ -78,12 +83,13 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
     for name, seconds in (("budget", request.budget_s), ("timeout", request.timeout_s)):
         if seconds is not None and not seconds > 0:
             raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
-    experiments = select(registry.experiments(request.suite, [request.device]), request.selection)
+    every = select(registry.experiments(request.suite, [request.device]), request.selection)
+    experiments, elsewhere = _divide(every, request)
     threads = request.threads or request.suite.threads or environment.default_threads()
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
-    started = datetime.now(UTC)
+    started = request.plan.started if request.plan else datetime.now(UTC)
     return RunHeader(
-        run=f"{started:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}",
+        run=request.plan.run if request.plan else new_run_name(started),
         suite=request.suite.name,
         machine_class=environment.machine_class(interpreter, request.device, threads),
         device=request.device,
@@ -91,14 +97,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         rounds=request.rounds,
         processes=request.processes,
-        plan=tuple(
-            PlannedTest(
-                test=experiment.id,
-                workload=_workload(registry, experiment),
-                skip=request.suite.skip_reason(experiment) or "",
-            )
-            for experiment in experiments
-        ),
+        plan=_planned(experiments, request.suite, registry),
         measuring=Measuring(
             budget_s=budget,
             warmup_cap_s=WARMUP_CAP_BUDGETS * budget,
@@ -113,7 +112,37 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         harness=environment.harness_commit(),
         model_folders=tuple(str(folder.resolve()) for folder in request.model_folders),
         selection=request.selection,
+        shard=request.shard,
+        elsewhere=_planned(elsewhere, request.suite, registry),
     )
+
+
+def _planned(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
+    return tuple(
+        PlannedTest(
+            test=experiment.id, workload=_workload(registry, experiment), skip=suite.skip_reason(experiment) or ""
+        )
+        for experiment in experiments
+    )
+
+
+def _divide(every: Sequence[Experiment], request: RunRequest) -> tuple[list[Experiment], list[Experiment]]:
+    """What this shard measures, and what the others do."""
+    if request.plan is None:
+        if request.shard.count != 1:
+            raise BenchmarkError(f"--shard {request.shard}: needs the --plan that all shards of the run have")
+        return list(every), []
+    mine = request.plan.models_of(request.shard)
+    planned = {model for shard in request.plan.shards for model in shard}
+    if unplanned := sorted({experiment.model for experiment in every} - planned):
+        raise BenchmarkError(
+            f"the plan of run {request.plan.run} has no shard for {', '.join(unplanned)}: the suite has changed since; "
+            "make a new plan"
+        )
+    here = [experiment for experiment in every if experiment.model in mine]
+    if not here:
+        raise BenchmarkError(f"--shard {request.shard}: the suite has no test for it; plan fewer shards")
+    return here, [experiment for experiment in every if experiment.model not in mine]
 
 
 def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from baselines.errors import BaselineError
+from baselines.errors import BaselineError, OtherContentError
 from baselines.store.interface import Versioned, check_key, check_prefix
 
 # Keys never begin with a dot, so neither file can be taken for an object.
@@ -34,7 +34,9 @@ class FolderStore:
             if stored is None:
                 self._replace(path, content)
             elif stored != content:
-                raise BaselineError(f"{self.root}: {key} exists with other content, and is immutable; use a new key")
+                raise OtherContentError(
+                    f"{self.root}: {key} exists with other content, and is immutable; use a new key"
+                )
 
     def read(self, key: str) -> bytes:
         content = self.read_if_present(key)

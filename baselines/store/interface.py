@@ -35,7 +35,7 @@ class Store(Protocol):
     def create(self, key: str, content: bytes) -> None:
         """Store an immutable object. The same bytes again are a success, so that a killed writer can start anew.
 
-        Raises BaselineError if the key holds other content.
+        Raises OtherContentError if the key holds other content.
         """
 
     def read(self, key: str) -> bytes:

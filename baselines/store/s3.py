@@ -26,7 +26,7 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as NoConnection
 
-from baselines.errors import BaselineError
+from baselines.errors import BaselineError, OtherContentError
 from baselines.store.interface import Versioned, check_key, check_prefix
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -93,7 +93,9 @@ class S3Store:
 
     def create(self, key: str, content: bytes) -> None:
         if not self.write_if(key, content, None) and self.read_if_present(key) != content:
-            raise BaselineError(f"{self.location}: {key} exists with other content, and is immutable; use a new key")
+            raise OtherContentError(
+                f"{self.location}: {key} exists with other content, and is immutable; use a new key"
+            )
 
     def read(self, key: str) -> bytes:
         content = self.read_if_present(key)

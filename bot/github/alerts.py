@@ -119,7 +119,7 @@ def _takers(alerts: Iterable[Alert], kind: Kind, report: Report) -> list[Alert]:
 def _takes(alert: Alert, test: str, report: Report) -> bool:
     if test in alert.tests:
         return True
-    return alert.is_open and report.tonight.started - alert.opened <= SAME_CHANGE
+    return alert.is_open and abs(report.tonight.started - alert.opened) <= SAME_CHANGE
 
 
 def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
@@ -137,8 +137,8 @@ def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
 
 
 def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
-    if alert.knows(report.tonight.run):
-        return alert
+    if alert.knows(report.tonight.run) or report.tonight.started < alert.nights[-1].started:
+        return _with_late_findings(alert, report, found)
     if found:
         return _with_night(
             alert,
@@ -162,6 +162,24 @@ def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
     if not all(_recovered(alert, row) for row in comparable) or _total_still_slow(alert, report):
         return alert  # a test that failed or has no value tonight says nothing either way
     return _recovering(alert, report)
+
+
+def _with_late_findings(alert: Alert, report: Report, found: Findings) -> Alert:
+    """The alert with what has become known of one of its nights, or of one before its newest, by a shard that came
+    late. That changes what the alert holds, and not whether it is open: newer nights have spoken since."""
+    known = next((night.findings for night in alert.nights if night.run == report.tonight.run), {})
+    if not found.keys() - known.keys():
+        return alert
+    others = [night for night in alert.nights if night.run != report.tonight.run]
+    note = next((night.note for night in alert.nights if night.run == report.tonight.run), "told late")
+    nights = [*others, _night(report, {**found, **known}, note)]
+    return alert.model_copy(
+        update={
+            "nights": tuple(sorted(nights, key=lambda night: night.started)),
+            "opened": min(alert.opened, report.tonight.started),
+            "tests": tuple(sorted({*alert.tests, *found})),
+        }
+    )
 
 
 def _recovering(alert: Alert, report: Report) -> Alert:

@@ -3,63 +3,37 @@ key hidden in it, whatever its name."""
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from bot.errors import BotError
-
-_HIDDEN_KEY = re.compile(r"<!-- torchbench-alert: ([0-9a-f]{16}) -->")
-
-
-@dataclass(frozen=True)
-class Issue:
-    """An issue as it is filed."""
-
-    key: str
-    title: str
-    body: str
-    labels: tuple[str, ...]
-    is_open: bool
-
-
-@dataclass(frozen=True)
-class Filed:
-    key: str
-    title: str
-    path: Path
-    effect: Literal["created", "updated", "unchanged"]
-
-
-def hidden_key(key: str) -> str:
-    """The comment by which an issue is recognised; it is not shown."""
-    return f"<!-- torchbench-alert: {key} -->"
+from bot.github.issue import Filed, Issue, hidden_key, key_in
 
 
 class Outbox:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, issue: Issue) -> Filed:
-        """Create the issue's file, or update the one that has its key. Raises BotError if it cannot be written."""
+    def put(self, issue: Issue) -> Filed | None:
+        """See Tracker."""
         content = _as_file(issue)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self._find(issue.key)
+            if path is None and not issue.is_open:
+                return None
             if path is not None and path.read_text(encoding="utf-8") == content:
-                return Filed(issue.key, issue.title, path, "unchanged")
+                return Filed(issue.key, issue.title, str(path), "unchanged")
             target = path or self.folder / f"{_slug(issue.title)}-{issue.key[:8]}.md"
             scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
             scratch.write_text(content, encoding="utf-8")
             scratch.replace(target)
         except OSError as error:
             raise BotError(f"{self.folder}: the outbox cannot be written: {error.strerror}") from error
-        return Filed(issue.key, issue.title, target, "updated" if path else "created")
+        return Filed(issue.key, issue.title, str(target), "updated" if path else "created")
 
     def _find(self, key: str) -> Path | None:
         for path in sorted(self.folder.glob("*.md")):
-            found = _HIDDEN_KEY.search(path.read_text(encoding="utf-8", errors="replace"))
-            if found and found[1] == key:
+            if key_in(path.read_text(encoding="utf-8", errors="replace")) == key:
                 return path
         return None
 

@@ -9,7 +9,7 @@ from datetime import timedelta, timezone
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from night_factory import FIRST_NIGHT, A, B, run_of
+from night_factory import FIRST_NIGHT, A, B, C, run_of, shards_of
 
 from baselines.errors import BaselineError
 from baselines.history import MONTHS_BACK, add_night, read_nights, rebuild_history
@@ -43,7 +43,7 @@ def kept(store, day, value=1.0, **fields) -> str:
 def test_a_run_is_stored_under_suite_class_date_build_and_run(store):
     run = run_of(3, {A: 1.0, B: Status.CRASH})
     key = store_run(store, run)
-    assert key == "runs/smoke/cpu-4t/2026-03-04-build0003-r0003/0-of-1.jsonl.gz"
+    assert key == "runs/smoke/cpu-4t/2026-03-04-build0003-r0003/1-of-1.jsonl.gz"
     assert store.list("") == [key]
     assert load_run(store, run_prefix(run.header)) == run
     assert store_run(store, run) == key
@@ -74,30 +74,68 @@ def test_the_runs_of_a_suite_and_class_come_by_date(store):
     assert list_series(store) == [("smoke", "cpu-4t"), ("smoke", "cpu-8t")]
 
 
-def test_the_shards_of_a_run_are_one_run(store):
+def test_the_shards_of_a_run_are_one_run_that_names_what_is_missing(store):
+    whole = run_of(0, {A: 1.0, B: 2.0, C: 3.0})
+    first, second = shards_of(whole, [A], [B, C])
+    prefix = store_run(store, second).rpartition("/")[0]
+    part = load_run(store, prefix)
+    assert part.missing_shards == ("1/2",)
+    assert [planned.test for planned in part.header.elsewhere] == [A]
+    assert part.coverage == pytest.approx(2 / 3)
+    night = summarise(part)
+    assert night.missing_shards == ("1/2",)
+    assert night.tests[A].absent and not night.tests[A].failed and not night.tests[A].ok
+    assert night.tests[A].reason == "not delivered: shard 1/2 is missing"
+    store_run(store, first)
+    joined = load_run(store, prefix)
+    assert summarise(joined) == summarise(whole)
+    assert {record.test for record in joined.records} == {A, B, C}
+    assert joined.missing_shards == () and joined.header.elsewhere == ()
+
+
+def test_the_history_of_a_night_is_made_whole_by_a_shard_that_comes_late(store):
     whole = run_of(0, {A: 1.0, B: 2.0})
-    for index, test in enumerate((A, B)):
-        part = run_of(0, {test: 1.0 + index})
-        store_run(store, part, f"{index}-of-2")
-        prefix = run_prefix(part.header)
-        if index == 0:
-            with pytest.raises(BaselineError, match="shard 1-of-2 is missing"):
-                load_run(store, prefix)
-    assert load_run(store, prefix) == whole
+    for shard in shards_of(whole, [A], [B]):
+        prefix = store_run(store, shard).rpartition("/")[0]
+        add_night(store, prefix)
+    (night,) = read_nights(store, *SERIES, 9, before=FIRST_NIGHT + timedelta(days=9))
+    assert night == summarise(whole)
+    grown = store.read(MARCH)
+    rebuild_history(store, *SERIES)
+    assert store.read(MARCH) == grown
+
+
+def test_a_whole_run_stored_by_an_early_version_is_read(store):
+    run = run_of(0, {A: 1.0})
+    path = store.root / store_run(store, run)
+    path.rename(path.with_name("0-of-1.jsonl.gz"))
+    assert load_run(store, run_prefix(run.header)) == run
 
 
 def test_shards_that_do_not_belong_together_are_refused(store):
-    prefix = store_run(store, run_of(0, {A: 1.0}), "0-of-2").rpartition("/")[0]
-    store_run(store, run_of(0, {B: 1.0}, fingerprint="env2"), "1-of-2")
-    with pytest.raises(BaselineError, match="another environment: env1 and env2"):
-        load_run(store, prefix)
-    twice = store_run(store, run_of(1, {A: 1.0}), "0-of-2").rpartition("/")[0]
-    store_run(store, run_of(1, {A: 1.5}), "1-of-2")
+    def load(*shards):
+        keys = [store_run(store, shard) for shard in shards]
+        return load_run(store, keys[0].rpartition("/")[0])
+
+    first, _ = shards_of(run_of(0, {A: 1.0, B: 1.0}), [A], [B])
+    _, second = shards_of(run_of(0, {A: 1.0, B: 1.0}, fingerprint="env2", facts={"driver": "2"}), [A], [B])
+    with pytest.raises(BaselineError, match=r"different environments \(cpu, driver\); use runners that are alike"):
+        load(first, second)
+    first, _ = shards_of(run_of(1, {A: 1.0, B: 1.0}), [A], [B])
+    _, second = shards_of(run_of(1, {A: 1.0, B: 1.0, C: 1.0}), [A], [B])
+    with pytest.raises(BaselineError, match="with other plans"):
+        load(first, second)
+    first, second = shards_of(run_of(2, {A: 1.0, B: 1.0}), [A], [A, B])
     with pytest.raises(BaselineError, match="a record in two shards"):
-        load_run(store, twice)
-    for shard in ("2-of-2", "whole", "0-of-0", "01-of-2"):
-        with pytest.raises(BaselineError, match="i-of-n"):
-            store_run(store, run_of(2, {A: 1.0}), shard)
+        load(first, second)
+    two, three = shards_of(run_of(3, {A: 1.0, B: 1.0}), [A], [B]), shards_of(run_of(3, {A: 1.0}), [A], [], [])
+    with pytest.raises(BaselineError, match="different divisions"):
+        load(two[1], three[0])
+    first, second = shards_of(run_of(4, {A: 1.0, B: 1.0}), [A], [B])
+    path = store.root / store_run(store, first)
+    path.rename(path.with_name("3-of-2.jsonl.gz"))
+    with pytest.raises(BaselineError, match=r"3-of-2\.jsonl\.gz is not a shard; expected the form i-of-n"):
+        load_run(store, run_prefix(first.header))
 
 
 def test_a_run_that_is_not_there_or_damaged_is_told(store):
@@ -106,11 +144,11 @@ def test_a_run_that_is_not_there_or_damaged_is_told(store):
     with pytest.raises(BaselineError, match="is not the key of a run"):
         load_run(store, "runs/smoke")
     prefix = stored(store, 0)
-    path = store.root / prefix / "0-of-1.jsonl.gz"
+    path = store.root / prefix / "1-of-1.jsonl.gz"
     content = path.read_bytes()
     for damaged in (content[:40], content[:20] + bytes(8) + content[28:], b"no gzip\n"):
         path.write_bytes(damaged)
-        with pytest.raises((BaselineError, BenchmarkError), match="0-of-1"):
+        with pytest.raises((BaselineError, BenchmarkError), match="1-of-1"):
             load_run(store, prefix)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from night_factory import A, B, C, equal_weights, night_of, run_of
@@ -9,7 +10,8 @@ from night_factory import A, B, C, equal_weights, night_of, run_of
 from baselines.policy import load_policy
 from bot.errors import BotError
 from bot.github.alerts import apply_report
-from bot.github.outbox import Issue, Outbox, hidden_key
+from bot.github.issue import Issue, hidden_key
+from bot.github.outbox import Outbox
 from bot.pages.issue import IssueFacts, NightLine, inline_code, render_body, render_title, reproduce_commands
 from regression_detector import detect
 from torchbenchmark.records import Status
@@ -122,9 +124,10 @@ def test_the_outbox_creates_then_updates_the_file_with_the_key_and_leaves_an_equ
     created = outbox.put(issue())
     assert created.effect == "created"
     assert outbox.put(issue()).effect == "unchanged"
-    renamed = created.path.rename(created.path.with_name("renamed.md"))
+    path = Path(created.where)
+    renamed = path.rename(path.with_name("renamed.md"))
     updated = outbox.put(issue("second", is_open=False))
-    assert (updated.effect, updated.path) == ("updated", renamed)
+    assert (updated.effect, updated.where) == ("updated", str(renamed))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["renamed.md"]
     assert renamed.read_text().startswith(f"{hidden_key(KEY)}\n# 3 tests slower\n\n*closed* · `torchbench`\n\nsecond")
 

@@ -1,0 +1,51 @@
+"""An issue as the bot files it, and what a tracker of issues must offer."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+_HIDDEN_KEY = re.compile(r"<!-- torchbench-alert: ([0-9a-f]{16}) -->")
+
+Effect = Literal["created", "updated", "unchanged", "left closed"]
+
+
+@dataclass(frozen=True)
+class Issue:
+    """An issue as it is filed."""
+
+    key: str
+    title: str
+    body: str
+    labels: tuple[str, ...]  # the first one marks every issue of the bot
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Filed:
+    """What came of filing one."""
+
+    key: str
+    title: str
+    where: str  # the file, or the address of the issue
+    effect: Effect
+
+
+class Tracker(Protocol):
+    """Where issues are filed: the same key is the same issue, whatever its title has become."""
+
+    def put(self, issue: Issue) -> Filed | None:
+        """Create the issue, or update the one that has its key. None if it is closed and was never filed.
+
+        Raises BotError if it cannot be written.
+        """
+
+
+def hidden_key(key: str) -> str:
+    """The comment by which an issue is recognised; it is not shown."""
+    return f"<!-- torchbench-alert: {key} -->"
+
+
+def key_in(text: str | None) -> str | None:
+    """The key that is hidden in a text."""
+    found = _HIDDEN_KEY.search(text or "")
+    return found[1] if found else None

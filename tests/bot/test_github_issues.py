@@ -1,0 +1,205 @@
+"""Issues on GitHub: found by their hidden key, never doubled, whatever answer gets lost.
+
+On a third party's emulator.
+"""
+
+import dataclasses
+import time
+
+import pytest
+from faulty_proxy import LOSE_ANSWER, Answer
+from github_servers import BOT, OTHER, REPOSITORY, github, needs_emulator
+
+from bot.errors import BotError
+from bot.github import client as client_module
+from bot.github.client import Client
+from bot.github.issue import Issue, hidden_key
+from bot.github.issues import LONGEST_BODY, GitHubIssues
+
+pytestmark = needs_emulator
+
+ISSUE = Issue("0123456789abcdef", "3 tests slower", "first", ("torchbench", "performance regression"), True)
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    with github(tmp_path) as hub:
+        hub.use(monkeypatch)
+        yield hub
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The pauses that the code makes, which are not waited for."""
+    made: list[float] = []
+    monkeypatch.setattr(client_module.time, "sleep", made.append)
+    return made
+
+
+def tracker(login: str | None = BOT) -> GitHubIssues:
+    """One of a new start: it remembers nothing."""
+    return GitHubIssues(Client(REPOSITORY, login))
+
+
+def changed(**changes: object) -> Issue:
+    return dataclasses.replace(ISSUE, **changes)
+
+
+def fail(hub, *faults, request="POST"):
+    hub.proxy.faults[:] = faults
+    hub.proxy.concerns = lambda seen: seen.startswith(request)
+
+
+def error(status: int, message: str, **headers: str) -> Answer:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, f'{{"message": "{message}"}}', {"Content-Type": "application/json", **names})
+
+
+def test_an_issue_is_created_with_its_labels_and_then_updated_closed_and_opened_again(hub):
+    created = tracker().put(ISSUE)
+    assert created.effect == "created"
+    (issue,) = hub.issues()
+    assert issue["title"] == "3 tests slower"
+    assert issue["body"].startswith(f"{hidden_key(ISSUE.key)}\nfirst")
+    assert {label["name"] for label in issue["labels"]} == set(ISSUE.labels)
+    assert set(ISSUE.labels) <= set(hub.labels())
+    assert str(issue["number"]) in created.where
+
+    assert tracker().put(ISSUE).effect == "unchanged"
+    assert tracker().put(changed(title="4 tests slower", body="second")).effect == "updated"
+    assert tracker().put(changed(title="4 tests slower", body="second", is_open=False)).effect == "updated"
+    (issue,) = hub.issues()
+    assert (issue["title"], issue["state"], issue["state_reason"]) == ("4 tests slower", "closed", "completed")
+    assert "second" in issue["body"]
+    assert tracker().put(changed(is_open=False, body="third")).effect == "updated"
+    assert tracker().put(changed(body="it is back")).effect == "updated"
+    (issue,) = hub.issues()
+    assert issue["state"] == "open" and "it is back" in issue["body"]
+
+
+def test_what_is_closed_before_it_was_ever_filed_is_not_filed(hub):
+    assert tracker().put(changed(is_open=False)) is None
+    assert hub.issues() == []
+
+
+def test_two_alerts_are_two_issues_and_one_tracker_lists_only_once(hub):
+    one = tracker()
+    one.put(ISSUE)
+    one.put(changed(key="f" * 16, title="another"))
+    one.put(changed(body="second"))
+    assert [issue["title"] for issue in hub.issues()] == ["3 tests slower", "another"]
+    assert sum("/issues?" in seen and "state=open" in seen for seen in hub.proxy.seen) == 1
+
+
+def test_a_key_in_an_issue_of_somebody_else_counts_for_nothing(hub):
+    tracker().put(changed(key="a" * 16))  # so that the label exists
+    body = f"{hidden_key(ISSUE.key)} look, I am the bot"
+    hub.call("POST", "issues", OTHER, title="mine", body=body, labels=["torchbench"])
+    assert tracker().put(ISSUE).effect == "created"
+    assert tracker().put(ISSUE).effect == "unchanged"
+    mine = next(issue for issue in hub.issues() if issue["title"] == "mine")
+    assert mine["body"] == body
+
+
+def test_an_issue_that_a_person_closed_stays_closed(hub):
+    tracker().put(ISSUE)
+    (issue,) = hub.issues()
+    hub.call("PATCH", f"issues/{issue['number']}", "torch-owner", state="closed")
+    filed = tracker().put(changed(body="second night"))
+    assert filed.effect == "left closed"
+    (issue,) = hub.issues()
+    assert issue["state"] == "closed" and "second night" in issue["body"]
+
+
+def test_many_issues_are_found_over_all_pages(hub):
+    tracker().put(ISSUE)
+    for number in range(120):
+        hub.call("POST", "issues", OTHER, title=f"noise {number}", body="", labels=["torchbench"])
+    assert tracker().put(changed(body="second")).effect == "updated"
+    assert len([issue for issue in hub.issues() if issue["title"] == ISSUE.title]) == 1
+
+
+def test_a_creation_whose_answer_was_lost_is_not_made_twice(hub, pauses):
+    tracker().put(changed(key="a" * 16))
+    fail(hub, LOSE_ANSWER)
+    filed = tracker().put(ISSUE)
+    assert not hub.proxy.faults
+    assert filed.effect == "created"
+    assert [issue["title"] for issue in hub.issues() if hidden_key(ISSUE.key) in issue["body"]] == [ISSUE.title]
+    assert filed.where
+    assert pauses
+
+
+@pytest.mark.parametrize("fault", [error(502, "Bad gateway"), error(500, "oops"), error(503, "unicorn")])
+def test_a_creation_that_failed_is_made_again(hub, pauses, fault):
+    fail(hub, fault, fault)
+    assert tracker().put(ISSUE).effect == "created"
+    assert not hub.proxy.faults
+    assert len(hub.issues()) == 1
+
+
+def test_rate_limits_are_waited_for_and_an_hour_is_not(hub, pauses):
+    secondary = error(403, "You have exceeded a secondary rate limit", Retry_After="7")
+    primary = error(
+        403, "API rate limit exceeded for user", x_ratelimit_remaining="0", x_ratelimit_reset=str(int(time.time()) + 30)
+    )
+    fail(hub, secondary, primary, error(429, "slow down", Retry_After="3"))
+    assert tracker().put(ISSUE).effect == "created"
+    long = [pause for pause in pauses if pause >= 1]  # between them PyGithub keeps its second between writes
+    assert long[0] == 7 and 25 < long[1] <= 31 and long[2] == 3
+    assert len(hub.issues()) == 1
+    reset = str(int(time.time()) + 3600)
+    fail(hub, *[error(403, "API rate limit exceeded", x_ratelimit_remaining="0", x_ratelimit_reset=reset)] * 9)
+    with pytest.raises(BotError, match=r"the rate limit is used up until .* UTC; start again then"):
+        tracker().put(changed(key="b" * 16))
+    fail(hub)
+    assert len(hub.issues()) == 1
+
+
+def test_a_tracker_that_is_down_is_given_up_in_one_line_and_the_next_start_files_it_once(hub, pauses):
+    fail(hub, *[error(502, "Bad gateway")] * 50)
+    with pytest.raises(BotError, match=r"GitHub, torch-owner/nightlies: .*try again later \(502") as failed:
+        tracker().put(ISSUE)
+    assert len(str(failed.value).splitlines()) == 1
+    fail(hub)
+    assert hub.issues() == []
+    assert tracker().put(ISSUE).effect == "created"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (error(401, "Bad credentials"), "the token in GITHUB_TOKEN is not accepted"),
+        (error(403, "Resource not accessible by integration"), "needs the permission issues: write"),
+        (error(404, "Not Found"), "no such repository, or the token may not see it"),
+        (error(410, "Issues are disabled for this repo"), "issues are turned off"),
+    ],
+)
+def test_a_refusal_says_what_to_do_and_is_not_repeated(hub, pauses, fault, message):
+    fail(hub, *[fault] * 9)
+    hub.proxy.concerns = lambda seen: seen.startswith("POST") and seen.endswith("/issues")
+    with pytest.raises(BotError, match=message):
+        tracker().put(ISSUE)
+    assert len(hub.proxy.faults) == 8
+    assert all(pause < 1 for pause in pauses), "only those that PyGithub keeps between requests"
+
+
+def test_a_job_token_that_may_not_ask_who_it_is_writes_as_github_actions(hub):
+    fail(hub, error(403, "Resource not accessible by integration"), request="GET /user")
+    assert Client(REPOSITORY).login == "github-actions[bot]"
+    assert Client(REPOSITORY).login == BOT
+
+
+def test_without_a_token_it_is_said_which_variable_to_set(monkeypatch):
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    with pytest.raises(BotError, match="set GITHUB_TOKEN"):
+        Client(REPOSITORY)
+
+
+def test_a_body_that_is_too_long_is_cut_and_keeps_its_key(hub):
+    tracker().put(changed(body="x" * 100_000))
+    (issue,) = hub.issues()
+    assert len(issue["body"]) <= LONGEST_BODY
+    assert issue["body"].startswith(hidden_key(ISSUE.key))
+    assert "nightly.json" in issue["body"][-100:]
+    assert tracker().put(changed(body="x" * 100_000)).effect == "unchanged"

@@ -1,0 +1,111 @@
+"""The watchdog: what it takes for missing, and that it says so once and takes it back."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from night_factory import FIRST_NIGHT, A, B, run_of
+
+from baselines.history import add_night
+from baselines.runs import store_run
+from bot.config import NightlyConfig
+from bot.watchdog import file, look
+from torchbenchmark.records import Status
+
+LIMIT = timedelta(hours=26)
+
+
+def kept(store, day, tests=None, **fields):
+    add_night(store, store_run(store, run_of(day, tests or {A: 1.0}, **fields)).rpartition("/")[0])
+
+
+def at(days: float):
+    return FIRST_NIGHT + timedelta(days=days)
+
+
+def problems(store, now, machine_class=None):
+    return {one.machine_class: one.problem for one in look(store, "smoke", machine_class, LIMIT, now)}
+
+
+def test_a_night_is_missed_after_26_hours_and_not_before(any_store):
+    kept(any_store, 0)
+    assert problems(any_store, at(26 / 24)) == {"cpu-4t": ""}
+    assert problems(any_store, at(27 / 24)) == {"cpu-4t": "no night for 27 hours"}
+    kept(any_store, 1)
+    assert problems(any_store, at(27 / 24)) == {"cpu-4t": ""}
+
+
+def test_a_night_in_which_nothing_ended_ok_has_no_data(any_store):
+    kept(any_store, 0)
+    kept(any_store, 1, {A: Status.CRASH, B: None})
+    assert problems(any_store, at(1.1)) == {"cpu-4t": "the newest night has no data: no test ended ok"}
+
+
+def test_every_class_is_watched_and_a_retired_one_is_not(any_store):
+    kept(any_store, 0, machine_class="cpu-old")
+    kept(any_store, 35)
+    kept(any_store, 34, machine_class="cpu-8t")
+    assert problems(any_store, at(35.5)) == {"cpu-4t": "", "cpu-8t": "no night for 36 hours"}
+    assert problems(any_store, at(35.5), "cpu-old") == {"cpu-old": "no night for 852 hours"}
+
+
+def test_no_night_at_all_is_missed_too(any_store):
+    assert problems(any_store, at(0)) == {"any class": "there has been no night"}
+    kept(any_store, 0, suite="other")
+    assert problems(any_store, at(0.1)) == {"any class": "there has been no night"}
+    kept(any_store, 0)
+    assert problems(any_store, at(50)) == {"any class": "there has been no night in 30 days"}
+
+
+@pytest.mark.parametrize("ahead", [0.01, 0.5])
+def test_a_clock_that_differs_makes_no_night_missing(any_store, ahead):
+    kept(any_store, 0)
+    assert problems(any_store, at(-ahead)) == {"cpu-4t": ""}
+
+
+def test_one_issue_is_opened_and_closed_when_a_night_has_come(any_store, tmp_path):
+    config = NightlyConfig(outbox=tmp_path / "outbox", owners=("@team",))
+
+    def issues():
+        return {path.read_text().partition("\n")[0]: path.read_text() for path in (tmp_path / "outbox").glob("*.md")}
+
+    def watch(days):
+        file(config, look(any_store, "smoke", None, LIMIT, at(days)))
+
+    watch(0)
+    (text,) = issues().values()
+    assert "*open*" in text and "There has been no night" in text and "cc @team" in text
+    kept(any_store, 0)
+    watch(0.1)
+    (text,) = issues().values()
+    assert "*closed*" in text and "A night with data has come" in text
+    watch(2)
+    watch(2.5)
+    opened = [text for text in issues().values() if "*open*" in text]
+    assert len(issues()) == 2 and len(opened) == 1
+    assert "No nightly of smoke on cpu-4t" in opened[0] and "No night for 60 hours" in opened[0]
+    assert "run `r0000`, 1 of 1 tests ok" in opened[0]
+    kept(any_store, 3)
+    watch(3.1)
+    assert all("*closed*" in text for text in issues().values())
+
+
+def test_it_runs_where_there_is_no_torch_and_says_what_is_missing_by_its_exit_code(tmp_path):
+    import subprocess
+    import sys
+
+    import yaml
+
+    config = tmp_path / "nightly.yaml"
+    config.write_text(yaml.safe_dump({"store": str(tmp_path / "store"), "outbox": str(tmp_path / "outbox")}))
+    code = "import sys; sys.modules['torch'] = None; from bot.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "watchdog", "--config", str(config)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "smoke on any class: there has been no night" in ended.stdout
+    assert len(list((tmp_path / "outbox").glob("*.md"))) == 1

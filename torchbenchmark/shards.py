@@ -1,0 +1,131 @@
+"""Shards: one run measured on several machines, each a part of the suite's models, by one plan that all of them have.
+
+The plan is made once, before the machines start: it gives the run its name, its start and its seed, and every model its
+shard, so that what the shards deliver can be put together, and what is missing is known.
+"""
+
+import hashlib
+import json
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import Experiment
+from torchbenchmark.records import Run, Shard
+from torchbenchmark.yaml_files import first_problem
+
+SCHEMA = 1
+SLACK = 0.05  # a shard may be planned so much longer than the mean before a model goes to another than it prefers
+STEP = 1.05  # this room is rounded up to a power of it: a model that is added seldom changes it, and with it all others
+_UNKNOWN_S = 10.0  # of a model that nothing is known of, where nothing is known of any other either
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class RunPlan(BaseModel):
+    """One run in shards: what all of them measure, how, and which models each has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    kind: Literal["plan"] = "plan"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    run: str
+    started: datetime
+    seed: int
+    suite: str  # by name, or the path of its YAML
+    device: str
+    rounds: Count
+    processes: Count
+    subject: str
+    threads: Count | None = None
+    budget_s: Positive | None = None
+    timeout_s: Positive
+    memory_limit_mib: Count | None = None
+    model_folders: tuple[Path, ...] = ()
+    shards: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]  # models of shard 1, 2, ...
+
+    @model_validator(mode="after")
+    def _each_model_once(self) -> "RunPlan":
+        models = [model for shard in self.shards for model in shard]
+        if len(set(models)) != len(models):
+            raise ValueError("a model stands in two shards")
+        return self
+
+    def models_of(self, shard: Shard) -> tuple[str, ...]:
+        """The models of a shard. Raises BenchmarkError if the plan is divided otherwise."""
+        if shard.count != len(self.shards):
+            raise BenchmarkError(f"--shard {shard}: the plan has {len(self.shards)} shards")
+        return self.shards[shard.index - 1]
+
+
+def new_run_name(started: datetime) -> str:
+    """A name that no other run has."""
+    return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def write_plan(plan: RunPlan, path: Path) -> None:
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    scratch.write_text(json.dumps(plan.model_dump(mode="json", by_alias=True), indent=1) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def read_plan(path: Path) -> RunPlan:
+    """The plan in a file. Raises BenchmarkError naming the file and what is wrong in it."""
+    try:
+        return RunPlan.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise BenchmarkError(f"{path}: {first_problem(error)}; make it with `torchbench plan`") from error
+
+
+def parse_shard(text: str) -> Shard:
+    """`i/n`, counted from 1."""
+    index, slash, count = text.partition("/")
+    if not (slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise BenchmarkError(f"--shard {text!r}: expected i/n with i from 1 to n, such as 1/2")
+    return Shard(index=int(index), count=int(count))
+
+
+def durations(run: Run) -> dict[str, float]:
+    """Seconds that each model of a run took: all its processes together."""
+    found: dict[str, float] = {}
+    for record in run.records:
+        model = Experiment.parse(record.test).model
+        found[model] = found.get(model, 0.0) + sum(process.seconds for process in record.processes)
+    return found
+
+
+def divide(models: Mapping[str, float | None], count: int) -> tuple[tuple[str, ...], ...]:
+    """The models of each of `count` shards, balanced by seconds (None: not known, taken for the median).
+
+    Every model has shards that it prefers, by a hash of its name alone, and goes to the first that still has room for
+    it. So a model that is added or removed moves few others, and a shard is at most a tenth, or one model, longer than
+    the mean.
+    """
+    if not 1 <= count <= len(models):
+        raise BenchmarkError(f"--shards {count}: the suite has {len(models)} models, and each shard needs at least one")
+    known = sorted(seconds for seconds in models.values() if seconds is not None)
+    typical = known[len(known) // 2] if known else _UNKNOWN_S
+    weights = {model: typical if seconds is None else seconds for model, seconds in models.items()}
+    room = STEP ** math.ceil(math.log((1 + SLACK) * sum(weights.values()) / count, STEP))
+    loads = [0.0] * count
+    shards: list[list[str]] = [[] for _ in range(count)]
+    for model in sorted(weights, key=lambda model: (-weights[model], model)):
+        preferred = sorted(range(count), key=lambda index: hashlib.sha256(f"{model}/{index}".encode()).digest())
+        fitting = [index for index in preferred if loads[index] + weights[model] <= room]
+        chosen = fitting[0] if fitting else min(preferred, key=loads.__getitem__)
+        loads[chosen] += weights[model]
+        shards[chosen].append(model)
+    while not all(shards):
+        fullest = max((index for index in range(count) if len(shards[index]) > 1), key=loads.__getitem__)
+        shards[shards.index([])].append(shards[fullest].pop())  # the lightest that it has
+    return tuple(tuple(sorted(shard)) for shard in shards)
