@@ -6,12 +6,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import boto3
 import pytest
@@ -93,6 +94,7 @@ def seaweedfs(folder: Path) -> Iterator[Endpoint]:
     ports = {
         "master.port": master, "master.port.grpc": master_grpc, "volume.port": volume, "volume.port.grpc": volume_grpc,
         "filer.port": filer, "filer.port.grpc": filer_grpc, "s3.port": s3, "s3.port.grpc": s3_grpc,
+        "s3.port.iceberg": 0, "s3.port.lance": 0,  # catalogues that would take ports of their own choice
         "master.volumeSizeLimitMB": 64, "volume.max": 50,
     }  # fmt: skip
     command = [program("weed"), "-logtostderr=true", "server", f"-dir={folder / 'data'}", "-ip=127.0.0.1"]
@@ -115,19 +117,22 @@ def rclone(folder: Path) -> Iterator[Endpoint]:
 def _served(command: list[str], port: int) -> Iterator[Endpoint]:
     """The server of `command`, with the bucket made, ended whatever happens."""
     endpoint = Endpoint(f"http://127.0.0.1:{port}")
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _make_bucket(endpoint, process)
-        yield endpoint
-    finally:
-        process.kill()
-        process.wait()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            _make_bucket(endpoint, process, log)
+            yield endpoint
+        finally:
+            process.kill()
+            process.wait()
 
 
-def _make_bucket(endpoint: Endpoint, process: subprocess.Popen[bytes]) -> None:
+def _make_bucket(endpoint: Endpoint, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
     client, deadline = endpoint.client(), time.monotonic() + READY_TIMEOUT_S
     while True:
-        assert process.poll() is None, f"the server ended with exit code {process.returncode}"
+        if process.poll() is not None:
+            log.seek(0)
+            raise AssertionError(f"the server ended with exit code {process.returncode}: {log.read()[-1500:].decode()}")
         try:
             client.create_bucket(Bucket=BUCKET)
             client.put_object(Bucket=BUCKET, Key="ready", Body=b"")  # some answer before they can store anything
