@@ -107,13 +107,16 @@ def _missing_shards(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
 def _join(prefix: str, shards: Sequence[Run], missing: tuple[str, ...]) -> Run:
     """One run of all shards, with the header of the first and the plans of all."""
     header = shards[0].header
-    every = {planned.test: planned for planned in (*header.plan, *header.elsewhere)}
+    every = _planned(header)
     plan: dict[str, PlannedTest] = {}
     records: dict[str, Record] = {}
     for shard in shards:
         _check_of_one_run(prefix, header, shard.header)
-        if {planned.test for planned in (*shard.header.plan, *shard.header.elsewhere)} != every.keys():
-            raise BaselineError(f"{prefix}: shards of one run with other plans; make one plan for all of them")
+        if _planned(shard.header) != every:
+            raise BaselineError(
+                f"{prefix}: its shards planned other tests, or other workloads of them; measure all with one plan and "
+                "one version of the suite"
+            )
         plan.update({planned.test: planned for planned in shard.header.plan})
         for record in shard.records:
             if records.setdefault(record.test, record) is not record:
@@ -121,6 +124,11 @@ def _join(prefix: str, shards: Sequence[Run], missing: tuple[str, ...]) -> Run:
     elsewhere = tuple(planned for test, planned in every.items() if test not in plan)
     joined = header.model_copy(update={"plan": tuple(plan.values()), "elsewhere": elsewhere, "shard": WHOLE})
     return Run(joined, tuple(records.values()), missing)
+
+
+def _planned(header: RunHeader) -> dict[str, PlannedTest]:
+    """What the run is to measure in all its shards."""
+    return {planned.test: planned for planned in (*header.plan, *header.elsewhere)}
 
 
 def _check_of_one_run(prefix: str, ours: RunHeader, theirs: RunHeader) -> None:

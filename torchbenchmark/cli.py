@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status
+from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, load_suite, suite_names
 from torchbenchmark.runner import RunRequest, resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
@@ -69,6 +69,8 @@ def run(
     try:
         with TerminalReporter() as reporter:
             if resume and out.exists() and out.stat().st_size > 0:
+                if plan is not None:
+                    _require_shard(out, read_plan(plan), part)
                 console.print(f"resuming the run in {out}, with the options it began with", markup=False)
                 done = resume_run(out, python, reporter)
             else:
@@ -121,6 +123,16 @@ def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
         plan=plan,
         shard=shard,
     )
+
+
+def _require_shard(out: Path, plan: RunPlan, shard: Shard) -> None:
+    """What is resumed is what was asked for."""
+    header = read_run(out).header
+    if (header.run, header.shard) != (plan.run, shard):
+        raise BenchmarkError(
+            f"{out}: holds shard {header.shard} of run {header.run}, not shard {shard} of run {plan.run}; "
+            "name the file of that shard, or a new one"
+        )
 
 
 def list_models(

@@ -73,8 +73,12 @@ def new_run_name(started: datetime) -> str:
 
 def write_plan(plan: RunPlan, path: Path) -> None:
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    scratch.write_text(json.dumps(plan.model_dump(mode="json", by_alias=True), indent=1) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    content = json.dumps(plan.model_dump(mode="json", by_alias=True), indent=1) + "\n"
+    try:
+        scratch.write_text(content, encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def read_plan(path: Path) -> RunPlan:

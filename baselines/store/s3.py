@@ -36,6 +36,7 @@ _READ_TIMEOUT_S = 60
 _ATTEMPTS = 5  # of boto3: connection errors, 5xx and throttling are tried again with growing pauses
 _CONFLICTS = 20  # 409 answers to one write: another write of the key was in progress each time
 _TORN_READS = 3
+_PAGE = 1000  # keys in one answer to a list, S3's most
 _WRITERS = "torchbench-writers"  # metadata of every object
 _WRITERS_KEPT = 16  # so many may write over a write whose answer was lost, and it is still told from one that was lost
 _CHECK = ".precondition-check"  # begins with a dot: no key of the store can
@@ -127,7 +128,10 @@ class S3Store:
         start = self.prefix + check_prefix(prefix)
         found = []
         with self._errors(prefix):
-            for page in self._client.get_paginator("list_objects_v2").paginate(**self._where(), Prefix=start):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                **self._where(), Prefix=start, PaginationConfig={"PageSize": _PAGE}
+            )
+            for page in pages:
                 found += [entry["Key"].removeprefix(self.prefix) for entry in page.get("Contents", ())]
         return sorted(key for key in found if _is_ours(key))
 

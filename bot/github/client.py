@@ -23,6 +23,7 @@ API = "https://api.github.com"
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a job's own token writes as
 LONGEST_WAIT_S = 900.0  # for a rate limit to be lifted; longer is for the next start
 _TIMEOUT_S = 30
+_BETWEEN_WRITES_S = 1.0  # what GitHub asks for, lest its secondary limit strike
 _ATTEMPTS = 5
 _PAUSE_S = 2.0  # after the first failure, doubled after each further one
 _SECONDARY_WAIT_S = 60.0  # GitHub asks for at least a minute where it names no time
@@ -46,7 +47,7 @@ class Client:
             timeout=_TIMEOUT_S,
             per_page=100,
             seconds_between_requests=None,
-            seconds_between_writes=1.0,
+            seconds_between_writes=_BETWEEN_WRITES_S,
             retry=GithubRetry(
                 total=_ATTEMPTS,
                 backoff_factor=_PAUSE_S / 2,

@@ -59,12 +59,13 @@ def test_prefixes_do_not_see_each_other_nor_what_others_keep_under_names_that_ar
     assert (one.list(""), other.list("")) == (["a"], ["b"])
 
 
-def test_a_list_goes_on_after_the_first_thousand(moto_endpoint, monkeypatch, location):
+def test_a_list_goes_on_after_its_first_page(moto_endpoint, monkeypatch, location):
+    monkeypatch.setattr(s3_module, "_PAGE", 4)
     moto_endpoint.use(monkeypatch)
     client, prefix = moto_endpoint.client(), location.removeprefix(f"s3://{BUCKET}/")
-    for number in range(1005):
+    for number in range(13):
         client.put_object(Bucket=BUCKET, Key=f"{prefix}/runs/{number:04}", Body=b"")
-    assert open_store(location).list("runs/") == [f"runs/{number:04}" for number in range(1005)]
+    assert open_store(location).list("runs/") == [f"runs/{number:04}" for number in range(13)]
 
 
 def test_an_endpoint_that_ignores_preconditions_is_refused_before_anything_is_written(tmp_path, monkeypatch, location):

@@ -123,7 +123,11 @@ def test_shards_that_do_not_belong_together_are_refused(store):
         load(first, second)
     first, _ = shards_of(run_of(1, {A: 1.0, B: 1.0}), [A], [B])
     _, second = shards_of(run_of(1, {A: 1.0, B: 1.0, C: 1.0}), [A], [B])
-    with pytest.raises(BaselineError, match="with other plans"):
+    with pytest.raises(BaselineError, match="planned other tests, or other workloads"):
+        load(first, second)
+    first, _ = shards_of(run_of(5, {A: 1.0, B: 1.0}), [A], [B])
+    _, second = shards_of(run_of(5, {A: 1.0, B: 1.0}, workloads={B: "w2"}), [A], [B])
+    with pytest.raises(BaselineError, match="planned other tests, or other workloads"):
         load(first, second)
     first, second = shards_of(run_of(2, {A: 1.0, B: 1.0}), [A], [A, B])
     with pytest.raises(BaselineError, match="a record in two shards"):

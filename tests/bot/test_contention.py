@@ -45,7 +45,7 @@ print(json.dumps([changes, pinned]))
 """
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.long)])
 def test_eight_writers_lose_nothing_and_double_nothing(any_store, seconds):
     runs = [store_run(any_store, run_of(day, {A: 1.0})).rpartition("/")[0] for day in range(2)]
     began = time.monotonic()

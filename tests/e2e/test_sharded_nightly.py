@@ -71,6 +71,9 @@ def test_shards_are_planned_measured_apart_and_reported_as_they_come(torchbench,
     assert first.header.started == second.header.started == plan.started
     assert first.header.plan == second.header.elsewhere and second.header.plan == first.header.elsewhere
 
+    ended = torchbench("run", "--plan", "plan.json", "--shard", "2/2", "--out", "1.jsonl", "--resume")
+    assert ended.returncode == 2 and "holds shard 1/2 of run" in ended.stderr
+
     # One shard died.
     ended, summary = nightly("1.jsonl")
     assert ended.returncode == 2
@@ -125,6 +128,8 @@ def test_a_shard_needs_its_plan(torchbench, tmp_path, nightly):
         "error: --shard 1/2: needs the --plan that all shards of the run have",
     )
     assert torchbench("plan", "--shards", 2).returncode == 0
+    ended = torchbench("plan", "--shards", 1, "--out", "no/such/folder.json")
+    assert ended.returncode == 2 and "no/such/folder.json: cannot be written" in ended.stderr
     ended = torchbench("run", "--plan", "plan.json", "--shard", "1/3")
     assert ended.returncode == 2 and "the plan has 2 shards" in ended.stderr
     ended = torchbench("plan", "--shards", 3)
