@@ -11,6 +11,7 @@ from rich.text import Text
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
 from baselines.pins import read_pins, remove_pin, set_pin
+from baselines.retention import KEEP_DAYS, LEAST_DAYS, outdated_runs, remove_runs
 from baselines.runs import list_runs, list_series, load_run
 from baselines.series import ChannelSummary, NightSummary, Statistic, summarise
 from baselines.store import Store, open_store
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
         ("pin", pin_run),
         ("unpin", unpin),
         ("rebuild", rebuild),
+        ("gc", collect_garbage),
     ):
         baseline.command(name)(command)
     app.add_typer(baseline, name="baseline")
@@ -125,6 +127,41 @@ def rebuild(
         for problem in rebuilt.left_out:
             console.print(Text(f"left out: {problem}"), style="red")
     if left_out:
+        raise typer.Exit(EXIT_BROKEN)
+
+
+def collect_garbage(
+    store: StoreOption,
+    keep_days: Annotated[
+        int, typer.Option(min=LEAST_DAYS, max=36500, help="Runs of so many days back are kept.")
+    ] = KEEP_DAYS,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove them; without it they are only counted.")] = False,
+) -> None:
+    """Remove the records of old runs that are not pinned. Their nights stay in the history, and so does every alert.
+
+    A run that cannot be read stays, and is told (exit code 2).
+    """
+    opened = open_store(store, must_exist=True)
+    before = datetime.now(UTC) - timedelta(days=keep_days)
+    table, left = _table("suite", "class", "runs removed" if remove else "runs to remove", "first", "last"), []
+    for suite, machine_class in list_series(opened):
+        runs = outdated_runs(opened, suite, machine_class, before)
+        if remove:
+            done = remove_runs(opened, runs)
+            runs = list(done.runs)
+            left += done.left
+        if runs:
+            dates = [run.rpartition("/")[2][:10] for run in runs]
+            table.add_row(*_texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
+    if table.rows:
+        print_table(table)
+        if not remove:
+            console.print("nothing was removed; add --remove to do so")
+    else:
+        console.print(f"no run without a pin began before {before:%Y-%m-%d}")
+    for problem in left:
+        console.print(Text(f"stays: {problem}"), style="red")
+    if left:
         raise typer.Exit(EXIT_BROKEN)
 
 

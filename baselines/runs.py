@@ -13,6 +13,9 @@ RUNS = "runs"
 ENDING = ".jsonl.gz"
 _SHARD = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 _WHOLE_ONCE = "0-of-1"  # what the first versions called a whole run
+# Of a header: what moves the numbers, so that shards which differ in it are no parts of one run.
+_ALIKE = ("device", "seed", "rounds", "processes", "harness", "selection")
+_MEASURE_AGAIN = "measure the shard again with the plan of the others, on a machine like theirs, or plan a new run"
 _RUN_PREFIX = re.compile(rf"{RUNS}/([^/]+)/([^/]+)/([0-9]{{4}}-[0-9]{{2}})-[0-9]{{2}}-[^/]+")
 
 
@@ -44,7 +47,8 @@ def parse_run_prefix(prefix: str) -> tuple[str, str, str]:
 def store_run(store: Store, run: Run) -> str:
     """Store a run, or one shard of it, and return its key. Storing the same again is a success.
 
-    All shards of a run carry the same start in their headers: its date is part of the key.
+    All shards of a run carry the same start in their headers: its date is part of the key. A shard that does not belong
+    to those that are stored is refused: a run is immutable, and one wrong shard would spoil it for good.
     """
     if run.header.selection:
         raise BaselineError(
@@ -52,8 +56,36 @@ def store_run(store: Store, run: Run) -> str:
             "run the suite without --test to store it"
         )
     key = run_key(run.header)
+    _check_joins(store, run)
     store.create(key, encode_run(run))
     return key
+
+
+def _check_joins(store: Store, shard: Run) -> None:
+    """Raises BaselineError if the shard cannot be put together with those of its run that are stored."""
+    header, prefix, key = shard.header, run_prefix(shard.header), run_key(shard.header)
+    for elsewhere in _elsewhere(store, header) if header.shard.count > 1 else ():
+        if _decode(store, elsewhere).header.run == header.run:
+            raise BaselineError(
+                f"shard {header.shard} of run {header.run} is not stored: it would be {key}, but there is "
+                f"{elsewhere}, of another build, class or start; {_MEASURE_AGAIN}"
+            )
+    stored = [one for one in _shard_keys(store, prefix) if one != key]
+    if stored:
+        try:
+            missing_shards(prefix, [*stored, key])
+            _join(prefix, [(one, _decode(store, one)) for one in stored] + [(key, shard)], ())
+        except BaselineError as problem:
+            raise BaselineError(
+                f"shard {header.shard} of run {header.run} is not stored: it does not fit those that are: {problem}"
+            ) from problem
+
+
+def _elsewhere(store: Store, header: RunHeader) -> list[str]:
+    """Keys of what may be shards of the run of this name, but of another build, class or start."""
+    keys = store.list(f"{RUNS}/{check_part(header.suite, 'suite')}/")
+    named = [key for key in keys if key.rpartition("/")[0].endswith(f"-{header.run}")]
+    return [key for key in named if key.rpartition("/")[0] != run_prefix(header)]
 
 
 def list_runs(store: Store, suite: str, machine_class: str, month: str = "") -> list[str]:
@@ -61,8 +93,16 @@ def list_runs(store: Store, suite: str, machine_class: str, month: str = "") -> 
 
     Runs of one day come by build and run id: their time stands in the header, and in the history.
     """
-    keys = store.list(f"{series_prefix(RUNS, suite, machine_class)}/{month}")
-    return sorted({prefix for key in keys if _RUN_PREFIX.fullmatch(prefix := key.rpartition("/")[0])})
+    return list(list_shards(store, suite, machine_class, month))
+
+
+def list_shards(store: Store, suite: str, machine_class: str, month: str = "") -> dict[str, list[str]]:
+    """The keys of the shards of each run, by the run's prefix, as `list_runs` gives them."""
+    found: dict[str, list[str]] = {}
+    for key in store.list(f"{series_prefix(RUNS, suite, machine_class)}/{month}"):
+        if _RUN_PREFIX.fullmatch(prefix := key.rpartition("/")[0]) and key.endswith(ENDING):
+            found.setdefault(prefix, []).append(key)
+    return dict(sorted(found.items()))
 
 
 def list_series(store: Store) -> list[tuple[str, str]]:
@@ -77,11 +117,14 @@ def load_run(store: Store, prefix: str) -> Run:
     Raises BaselineError if there is none at all, or one that is damaged, or of another run.
     """
     parse_run_prefix(prefix)
-    keys = [key for key in store.list(f"{prefix}/") if key.endswith(ENDING)]
+    keys = _shard_keys(store, prefix)
     if not keys:
         raise BaselineError(f"{store.location}: there is no run {prefix}")
-    missing = _missing_shards(prefix, [key.rpartition("/")[2].removesuffix(ENDING) for key in keys])
-    return _join(prefix, [_decode(store, key) for key in keys], missing)
+    return _join(prefix, [(key, _decode(store, key)) for key in keys], missing_shards(prefix, keys))
+
+
+def _shard_keys(store: Store, prefix: str) -> list[str]:
+    return [key for key in store.list(f"{prefix}/") if key.endswith(ENDING)]
 
 
 def _decode(store: Store, key: str) -> Run:
@@ -91,36 +134,35 @@ def _decode(store: Store, key: str) -> Run:
         raise BaselineError(f"{store.location}: {key}: a damaged gzip file ({error})") from error
 
 
-def _missing_shards(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
-    """What `names` lack to make a whole run, as "i/n"."""
+def missing_shards(prefix: str, keys: Sequence[str]) -> tuple[str, ...]:
+    """What the run of these shards lacks to be whole, as "i/n"."""
+    names = [key.rpartition("/")[2].removesuffix(ENDING) for key in keys]
     shards = [_SHARD.fullmatch("1-of-1" if name == _WHOLE_ONCE else name) for name in names]
     for name, match in zip(names, shards, strict=True):
         if match is None or int(match[1]) > int(match[2]):
             raise BaselineError(f"{prefix}: {name}{ENDING} is not a shard; expected the form i-of-n with i from 1")
     counts = {int(match[2]) for match in shards if match}
     if len(counts) > 1:
-        raise BaselineError(f"{prefix}: shards of different divisions: {', '.join(names)}")
+        raise BaselineError(f"{prefix}: shards of different divisions: {', '.join(names)}; {_MEASURE_AGAIN}")
     have, count = {int(match[1]) for match in shards if match}, counts.pop()
     return tuple(f"{index}/{count}" for index in range(1, count + 1) if index not in have)
 
 
-def _join(prefix: str, shards: Sequence[Run], missing: tuple[str, ...]) -> Run:
-    """One run of all shards, with the header of the first and the plans of all."""
-    header = shards[0].header
+def _join(prefix: str, shards: Sequence[tuple[str, Run]], missing: tuple[str, ...]) -> Run:
+    """One run of all shards (with their keys), with the header of the first and the plans of all."""
+    header = shards[0][1].header
     every = _planned(header)
     plan: dict[str, PlannedTest] = {}
     records: dict[str, Record] = {}
-    for shard in shards:
-        _check_of_one_run(prefix, header, shard.header)
-        if _planned(shard.header) != every:
-            raise BaselineError(
-                f"{prefix}: its shards planned other tests, or other workloads of them; measure all with one plan and "
-                "one version of the suite"
-            )
+    for key, shard in shards:
+        if run_prefix(shard.header) != prefix:
+            raise BaselineError(f"{key}: holds a shard of another run, {run_prefix(shard.header)}; remove it")
+        if differing := _differences(header, shard.header):
+            raise BaselineError(f"{key} and {shards[0][0]} differ in {', '.join(differing)}; {_MEASURE_AGAIN}")
         plan.update({planned.test: planned for planned in shard.header.plan})
         for record in shard.records:
             if records.setdefault(record.test, record) is not record:
-                raise BaselineError(f"{prefix}: {record.test} has a record in two shards")
+                raise BaselineError(f"{key}: {record.test} has a record in another shard too; {_MEASURE_AGAIN}")
     elsewhere = tuple(planned for test, planned in every.items() if test not in plan)
     joined = header.model_copy(update={"plan": tuple(plan.values()), "elsewhere": elsewhere, "shard": WHOLE})
     return Run(joined, tuple(records.values()), missing)
@@ -131,13 +173,15 @@ def _planned(header: RunHeader) -> dict[str, PlannedTest]:
     return {planned.test: planned for planned in (*header.plan, *header.elsewhere)}
 
 
-def _check_of_one_run(prefix: str, ours: RunHeader, theirs: RunHeader) -> None:
-    if run_prefix(theirs) != prefix:
-        raise BaselineError(f"{prefix}: holds a shard of another run, {run_prefix(theirs)}")
+def _differences(ours: RunHeader, theirs: RunHeader) -> list[str]:
+    """In what two shards differ that must be alike in one run."""
+    differing = [name for name in _ALIKE if getattr(ours, name) != getattr(theirs, name)]
+    if ours.measuring.settings != theirs.measuring.settings:
+        differing.append("measuring")
+    if _planned(ours) != _planned(theirs):
+        differing.append("the tests they planned, or the workloads of these")
     if ours.environment.fingerprint != theirs.environment.fingerprint:
         facts, others = ours.environment.facts, theirs.environment.facts
-        differing = sorted(name for name in facts.keys() | others.keys() if facts.get(name) != others.get(name))
-        raise BaselineError(
-            f"{prefix}: its shards were measured in different environments ({', '.join(differing)}); "
-            "use runners that are alike"
-        )
+        names = sorted(name for name in facts.keys() | others.keys() if facts.get(name) != others.get(name))
+        differing.append(f"environment ({', '.join(names) or 'the fingerprint alone'})")
+    return differing

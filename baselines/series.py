@@ -199,9 +199,7 @@ def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, c
 
 
 def _how_measured(night: NightSummary) -> str:
-    """The settings that can move a number; limits that only end a test are none."""
-    settings = night.measuring.model_dump(exclude={"timeout_s", "memory_limit_bytes"})
-    return ", ".join(f"{name} {value:g}" for name, value in settings.items())
+    return ", ".join(f"{name} {value:g}" for name, value in night.measuring.settings.items())
 
 
 def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str) -> tuple[str, str] | None:

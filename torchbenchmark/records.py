@@ -10,17 +10,17 @@ import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
+MOST_SHARDS = 1000  # of a run; a matrix of GitHub Actions has 256 jobs at most
 
 
 class Status(StrEnum):
@@ -70,7 +70,7 @@ class Process(_Schema):
     status: Status
     reason: str = ""
     detail: str = ""  # end of the traceback or log of a failure
-    started: datetime
+    started: AwareDatetime
     seconds: float  # from the request to the end of the process
     threads: int | None = None  # set in the child
     inner_loops: int | None = None  # iterations in one timed unit
@@ -85,7 +85,7 @@ class Attempt(_Schema):
 
     status: Status
     reason: str
-    ended: datetime
+    ended: AwareDatetime
 
 
 class Workload(_Schema):
@@ -104,7 +104,7 @@ class Record(_Schema):
     batch_size: int | None = None  # as measured; None if the model never got that far
     status: Status
     reason: str = ""
-    ended: datetime
+    ended: AwareDatetime
     processes: tuple[Process, ...] = ()
     attempts: tuple[Attempt, ...] = ()
 
@@ -165,12 +165,17 @@ class Measuring(_Schema):
     timeout_s: float
     memory_limit_bytes: int | None = None
 
+    @property
+    def settings(self) -> dict[str, float]:
+        """What can move a number; limits that only end a test are not among it."""
+        return self.model_dump(exclude={"timeout_s", "memory_limit_bytes"})
+
 
 class Shard(_Schema):
     """Which part of a run's suite a file holds."""
 
     index: Annotated[int, Field(ge=1)] = 1
-    count: Annotated[int, Field(ge=1)] = 1
+    count: Annotated[int, Field(ge=1, le=MOST_SHARDS)] = 1
 
     @model_validator(mode="after")
     def _within_count(self) -> "Shard":
@@ -198,7 +203,7 @@ class RunHeader(_Schema):
     suite: str
     machine_class: str = Field(alias="class")
     device: str
-    started: datetime
+    started: AwareDatetime
     seed: int
     rounds: int
     processes: int

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from baselines.errors import BaselineError, OtherContentError
-from baselines.store.interface import Versioned, check_key, check_prefix
+from baselines.errors import BaselineError
+from baselines.store.interface import Store, Versioned, check_key, check_prefix
 
 # Keys never begin with a dot, so neither file can be taken for an object.
 _LOCK = ".lock"
@@ -16,7 +16,7 @@ _LOCK = ".lock"
 _INCOMING = ".incoming"
 
 
-class FolderStore:
+class FolderStore(Store):
     """The store in a folder, made by the first write. Safe between processes of one host, and of several if the file
     system's locks are. A kill at any moment leaves the old content of an object or the new."""
 
@@ -26,23 +26,6 @@ class FolderStore:
     @property
     def location(self) -> str:
         return str(self.root)
-
-    def create(self, key: str, content: bytes) -> None:
-        path = self._path(key)
-        with self._errors(key), self._locked():
-            stored = _content(path)
-            if stored is None:
-                self._replace(path, content)
-            elif stored != content:
-                raise OtherContentError(
-                    f"{self.root}: {key} exists with other content, and is immutable; use a new key"
-                )
-
-    def read(self, key: str) -> bytes:
-        content = self.read_if_present(key)
-        if content is None:
-            raise BaselineError(f"{self.root}: there is no {key}")
-        return content
 
     def read_if_present(self, key: str) -> bytes | None:
         with self._errors(key):
@@ -65,6 +48,13 @@ class FolderStore:
                 return False
             self._replace(path, content)
             return True
+
+    def delete(self, key: str) -> None:
+        path = self._path(key)
+        with self._errors(key), self._locked():
+            if path.is_file():
+                path.unlink()
+                _sync(path.parent)
 
     def _path(self, key: str) -> Path:
         return self.root / check_key(key)

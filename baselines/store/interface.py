@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from baselines.errors import BaselineError
+from baselines.errors import BaselineError, OtherContentError
 
 # A leading dot is left to the store's own files (its lock, what a killed writer left); it also rules out `..`.
 _PART = re.compile(r"[A-Za-z0-9_=@+-][A-Za-z0-9._=@+-]*")
@@ -37,9 +37,17 @@ class Store(Protocol):
 
         Raises OtherContentError if the key holds other content.
         """
+        if not self.write_if(key, content, None) and self.read_if_present(key) != content:
+            raise OtherContentError(
+                f"{self.location}: {key} exists with other content, and is immutable; use a new key"
+            )
 
     def read(self, key: str) -> bytes:
         """The content of an object. Raises BaselineError if there is none."""
+        content = self.read_if_present(key)
+        if content is None:
+            raise BaselineError(f"{self.location}: there is no {key}")
+        return content
 
     def read_if_present(self, key: str) -> bytes | None: ...
 
@@ -50,6 +58,9 @@ class Store(Protocol):
 
     def write_if(self, key: str, content: bytes, version: str | None) -> bool:
         """Replace the object if it still has this version; None: only if there is none. False if that was lost."""
+
+    def delete(self, key: str) -> None:
+        """Remove an object; one that is gone already is a success. For what nobody may need any more only."""
 
 
 def check_key(key: str) -> str:

@@ -1,7 +1,8 @@
 """A bucket as the store: `s3://bucket/prefix`, at AWS or at any endpoint that keeps S3's conditional writes.
 
 Credentials, region and endpoint come from where boto3 looks for them (`AWS_ACCESS_KEY_ID`, `AWS_PROFILE`, a role,
-`AWS_ENDPOINT_URL`, ...); none is ever taken from the location or shown.
+`AWS_ENDPOINT_URL`, ...), never from the location. None is shown: an address with a password in it is refused, and what
+others say of an address is told without it.
 """
 
 import random
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
@@ -26,8 +28,8 @@ from botocore.exceptions import (
 )
 from botocore.exceptions import ConnectionError as NoConnection
 
-from baselines.errors import BaselineError, OtherContentError
-from baselines.store.interface import Versioned, check_key, check_prefix
+from baselines.errors import BaselineError
+from baselines.store.interface import Store, Versioned, check_key, check_prefix
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _DEFAULT_REGION = "us-east-1"
@@ -70,18 +72,17 @@ _ALIKE = {
 }
 
 
-class S3Store:
+class S3Store(Store):
     """The store below `prefix` of a bucket. A write is whole or not there at all; S3 has no half objects."""
 
-    def __init__(self, bucket: str, prefix: str = "", client: Any = None) -> None:
-        """`client` is a boto3 client for S3; without one it is made from the process's own configuration."""
+    def __init__(self, bucket: str, prefix: str = "") -> None:
         if not _BUCKET.fullmatch(bucket):
             raise BaselineError(f"s3://{bucket}: not a name of a bucket; a location is s3://bucket/prefix")
         self.bucket = bucket
         self.prefix = f"{check_key(prefix)}/" if prefix else ""
         self._preconditions_hold = False
         with self._errors(""):
-            self._client = client or _make_client()
+            self._client = _make_client()
 
     @property
     def location(self) -> str:
@@ -90,19 +91,7 @@ class S3Store:
     def exists(self) -> bool:
         """True if anything is stored. Raises BaselineError if the bucket is missing or cannot be listed."""
         with self._errors(""):
-            return self._client.list_objects_v2(**self._where(), Prefix=self.prefix, MaxKeys=1)["KeyCount"] > 0
-
-    def create(self, key: str, content: bytes) -> None:
-        if not self.write_if(key, content, None) and self.read_if_present(key) != content:
-            raise OtherContentError(
-                f"{self.location}: {key} exists with other content, and is immutable; use a new key"
-            )
-
-    def read(self, key: str) -> bytes:
-        content = self.read_if_present(key)
-        if content is None:
-            raise BaselineError(f"{self.location}: there is no {key}")
-        return content
+            return self._client.list_objects_v2(Bucket=self.bucket, Prefix=self.prefix, MaxKeys=1)["KeyCount"] > 0
 
     def read_if_present(self, key: str) -> bytes | None:
         found = self.read_versioned(key)
@@ -113,7 +102,7 @@ class S3Store:
         with self._errors(key):
             for attempt in range(_TORN_READS):
                 try:
-                    answer = self._client.get_object(**self._where(), Key=name)
+                    answer = self._client.get_object(Bucket=self.bucket, Key=name)
                     return Versioned(answer["Body"].read(), _version(answer))
                 except ClientError as error:
                     if _code(error) in ("NoSuchKey", "404"):
@@ -129,7 +118,7 @@ class S3Store:
         found = []
         with self._errors(prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
-                **self._where(), Prefix=start, PaginationConfig={"PageSize": _PAGE}
+                Bucket=self.bucket, Prefix=start, PaginationConfig={"PageSize": _PAGE}
             )
             for page in pages:
                 found += [entry["Key"].removeprefix(self.prefix) for entry in page.get("Contents", ())]
@@ -148,15 +137,19 @@ class S3Store:
                 return True
             return nonce in self._writers(name)
 
+    def delete(self, key: str) -> None:
+        with self._errors(key):
+            self._client.delete_object(Bucket=self.bucket, Key=self._name(key))
+
     def _writers(self, name: str) -> tuple[str, ...]:
         """The nonces of the last writers of an object, newest first."""
         try:
-            answer = self._client.head_object(**self._where(), Key=name)
+            answer = self._client.head_object(Bucket=self.bucket, Key=name)
         except ClientError as error:
             if _code(error) in ("NoSuchKey", "404"):
                 return ()
             raise
-        return tuple(_version(answer).partition(" ")[2].split(","))
+        return tuple(_writers_of(answer).split(","))
 
     def _conditional(
         self, name: str, content: bytes, condition: dict[str, str], metadata: dict[str, str] | None = None
@@ -164,7 +157,9 @@ class S3Store:
         """One conditional write, sent again as long as another write of the key is in progress (409)."""
         for attempt in range(_CONFLICTS):
             try:
-                self._client.put_object(**self._where(), Key=name, Body=content, Metadata=metadata or {}, **condition)
+                self._client.put_object(
+                    Bucket=self.bucket, Key=name, Body=content, Metadata=metadata or {}, **condition
+                )
                 return True
             except ClientError as error:
                 status, code = error.response["ResponseMetadata"].get("HTTPStatusCode"), _code(error)
@@ -192,15 +187,12 @@ class S3Store:
                 )
         self._preconditions_hold = True
 
-    def _where(self) -> dict[str, str]:
-        return {"Bucket": self.bucket}
-
     def _name(self, key: str) -> str:
         return self.prefix + check_key(key)
 
     @contextmanager
     def _errors(self, key: str) -> Iterator[None]:
-        where = f"{self.location}: {key}" if key else self.location if hasattr(self, "prefix") else self.bucket
+        where = f"{self.location}: {key}" if key else self.location
         try:
             yield
         except ClientError as error:
@@ -220,7 +212,7 @@ class S3Store:
 
 def _make_client() -> Any:
     session = boto3.session.Session()
-    return session.client(
+    client = session.client(
         "s3",
         region_name=session.region_name or _DEFAULT_REGION,
         config=Config(
@@ -232,11 +224,21 @@ def _make_client() -> Any:
             response_checksum_validation="when_required",
         ),
     )
+    if urlsplit(client.meta.endpoint_url).username is not None:
+        raise BaselineError(
+            "the endpoint's address holds a user or a password; credentials do not belong there: set AWS_ACCESS_KEY_ID "
+            "and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL without them"
+        )
+    return client
 
 
 def _version(answer: dict[str, Any]) -> str:
     """The etag, and after a space the nonces of the last writers."""
-    return f"{answer['ETag']} {answer.get('Metadata', {}).get(_WRITERS, '')}"
+    return f"{answer['ETag']} {_writers_of(answer)}"
+
+
+def _writers_of(answer: dict[str, Any]) -> str:
+    return answer.get("Metadata", {}).get(_WRITERS, "")
 
 
 def _is_ours(key: str) -> bool:
@@ -253,4 +255,5 @@ def _code(error: ClientError) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """What it says, without a user or a password that stands before the host of an address."""
+    return re.sub(r"[^/\s]+@", "", " ".join(str(error).split()))

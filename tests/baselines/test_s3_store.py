@@ -221,6 +221,22 @@ def test_a_token_that_expires_between_two_writes_loses_neither(proxy, store):
     assert again.list("runs/") == ["runs/1", "runs/2"]
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://someone:pass-word@127.0.0.1:1",
+        "http://pass-word@127.0.0.1:1",
+        "http://u:pass-word@no host",
+        "u:pass-word@x",
+    ],
+)
+def test_a_password_in_the_address_of_the_endpoint_is_refused_and_never_shown(monkeypatch, location, address):
+    Endpoint(address).use(monkeypatch)
+    with pytest.raises(BaselineError) as refused:
+        open_store(location).create("a", b"")
+    assert "pass-word" not in str(refused.value)
+
+
 def test_wrong_keys_are_told_by_a_server_that_looks_at_them(seaweedfs_endpoint, monkeypatch, location):
     seaweedfs_endpoint.use(monkeypatch)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another-secret")

@@ -17,7 +17,7 @@ from baselines.runs import list_runs, list_series, load_run, run_prefix, store_r
 from baselines.series import summarise
 from baselines.store.folder import FolderStore
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Status
+from torchbenchmark.records import Status, encode_run
 
 SERIES = ("smoke", "cpu-4t")
 MARCH = "history/smoke/cpu-4t/2026-03.json.gz"
@@ -112,34 +112,107 @@ def test_a_whole_run_stored_by_an_early_version_is_read(store):
     assert load_run(store, run_prefix(run.header)) == run
 
 
-def test_shards_that_do_not_belong_together_are_refused(store):
-    def load(*shards):
-        keys = [store_run(store, shard) for shard in shards]
-        return load_run(store, keys[0].rpartition("/")[0])
+GOOD = {A: 1.0, B: 1.0}
 
-    first, _ = shards_of(run_of(0, {A: 1.0, B: 1.0}), [A], [B])
-    _, second = shards_of(run_of(0, {A: 1.0, B: 1.0}, fingerprint="env2", facts={"driver": "2"}), [A], [B])
-    with pytest.raises(BaselineError, match=r"different environments \(cpu, driver\); use runners that are alike"):
-        load(first, second)
-    first, _ = shards_of(run_of(1, {A: 1.0, B: 1.0}), [A], [B])
-    _, second = shards_of(run_of(1, {A: 1.0, B: 1.0, C: 1.0}), [A], [B])
-    with pytest.raises(BaselineError, match="planned other tests, or other workloads"):
-        load(first, second)
-    first, _ = shards_of(run_of(5, {A: 1.0, B: 1.0}), [A], [B])
-    _, second = shards_of(run_of(5, {A: 1.0, B: 1.0}, workloads={B: "w2"}), [A], [B])
-    with pytest.raises(BaselineError, match="planned other tests, or other workloads"):
-        load(first, second)
-    first, second = shards_of(run_of(2, {A: 1.0, B: 1.0}), [A], [A, B])
-    with pytest.raises(BaselineError, match="a record in two shards"):
-        load(first, second)
-    two, three = shards_of(run_of(3, {A: 1.0, B: 1.0}), [A], [B]), shards_of(run_of(3, {A: 1.0}), [A], [], [])
-    with pytest.raises(BaselineError, match="different divisions"):
-        load(two[1], three[0])
-    first, second = shards_of(run_of(4, {A: 1.0, B: 1.0}), [A], [B])
+
+def halves(**fields):
+    return shards_of(run_of(0, GOOD, **fields), [A], [B])
+
+
+def changed(shard, **fields):
+    return dataclasses.replace(shard, header=shard.header.model_copy(update=fields))
+
+
+def otherwise_measured(shard, **settings):
+    return changed(shard, measuring=shard.header.measuring.model_copy(update=settings))
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (
+            halves(fingerprint="env2", facts={"driver": "2"})[1],
+            r"differ in environment \(cpu, driver\); measure the shard",
+        ),
+        (halves(fingerprint="env2")[1], r"differ in environment \(the fingerprint alone\)"),
+        (halves(workloads={B: "w2"})[1], "differ in the tests they planned, or the workloads of these"),
+        (shards_of(run_of(0, {**GOOD, C: 1.0}), [A], [B])[1], "differ in the tests they planned"),
+        (changed(halves()[1], seed=2, rounds=9), "differ in seed, rounds"),
+        (changed(halves()[1], device="cuda"), "differ in device"),
+        (changed(halves()[1], harness="other"), "differ in harness"),
+        (otherwise_measured(halves()[1], budget_s=0.05), "differ in measuring"),
+        (shards_of(run_of(0, GOOD), [A], [A, B])[1], "has a record in another shard too"),
+        (shards_of(run_of(0, {A: 1.0}), [A], [], [])[1], "shards of different divisions"),
+        (halves(machine_class="cpu-8t")[1], "of another build, class or start"),
+        (changed(halves()[1], build=run_of(1, GOOD).header.build), "of another build, class or start"),
+    ],
+)
+def test_a_shard_that_does_not_belong_to_the_others_is_refused_before_it_spoils_them(store, other, said):
+    first, second = halves()
+    key = store_run(store, first)
+    with pytest.raises(BaselineError, match=rf"shard \S+ of run r0000 is not stored: .*{said}"):
+        store_run(store, other)
+    assert store.list("runs/") == [key]
+    store_run(store, second)
+    assert load_run(store, run_prefix(first.header)).missing_shards == ()
+
+
+def test_shards_that_differ_in_limits_only_belong_together(store):
+    first, second = halves()
+    store_run(store, first)
+    store_run(store, otherwise_measured(second, timeout_s=5.0, memory_limit_bytes=2**30))
+    assert load_run(store, run_prefix(first.header)).missing_shards == ()
+
+
+def test_a_run_whose_name_ends_like_that_of_another_is_no_part_of_it(store):
+    store_run(store, shards_of(run_of(0, GOOD, run="x-r9"), [A], [B])[0])
+    store_run(store, shards_of(run_of(0, GOOD, run="r9"), [A], [B])[0])
+
+
+def test_shards_that_came_into_the_store_past_this_code_are_told_by_their_keys(store):
+    first, _ = halves()
     path = store.root / store_run(store, first)
     path.rename(path.with_name("3-of-2.jsonl.gz"))
     with pytest.raises(BaselineError, match=r"3-of-2\.jsonl\.gz is not a shard; expected the form i-of-n"):
         load_run(store, run_prefix(first.header))
+    path.with_name("3-of-2.jsonl.gz").rename(path)
+    (path.parent / "2-of-2.jsonl.gz").write_bytes(encode_run(halves(fingerprint="env2")[1]))
+    with pytest.raises(BaselineError, match=r"2-of-2\.jsonl\.gz and \S+/1-of-2\.jsonl\.gz differ in environment"):
+        load_run(store, run_prefix(first.header))
+
+
+def test_a_writer_that_saw_only_a_part_of_a_run_leaves_no_partial_night(store):
+    """The other shard comes between its reading and its writing, or before a kill took the other writer."""
+    first, second = halves()
+    prefix = store_run(store, first).rpartition("/")[0]
+    write_if = store.write_if
+
+    def other_writer_is_faster(key, content, version):
+        store.write_if = write_if
+        store_run(store, second)
+        add_night(store, prefix)
+        return write_if(key, content, version)
+
+    store.write_if = other_writer_is_faster
+    assert add_night(store, prefix).missing_shards == ()
+    (night,) = read_nights(store, *SERIES, 1, before=FIRST_NIGHT + timedelta(days=1))
+    assert night == summarise(run_of(0, GOOD))
+
+
+def test_a_night_that_got_a_shard_whose_writer_was_killed_is_whole_after_the_next_night(store):
+    first, second = halves()
+    add_night(store, store_run(store, first).rpartition("/")[0])
+    store_run(store, second)
+    add_night(store, stored(store, 1))
+    before, _ = read_nights(store, *SERIES, 2, before=FIRST_NIGHT + timedelta(days=2))
+    assert before == summarise(run_of(0, GOOD))
+
+
+def test_a_history_can_be_read_without_being_written(store):
+    prefix = stored(store, 0)
+    (night,) = read_nights(store, *SERIES, 1, before=FIRST_NIGHT + timedelta(days=1), read_only=True)
+    assert night.key == prefix
+    assert store.list("history/") == []
 
 
 def test_a_run_that_is_not_there_or_damaged_is_told(store):

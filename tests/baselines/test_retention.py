@@ -1,0 +1,127 @@
+"""Old runs are removed without their nights, and nothing that a pin or a detection needs."""
+
+from datetime import timedelta
+
+import pytest
+from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
+from typer.testing import CliRunner
+
+from baselines import cli
+from baselines.history import add_night, read_nights, rebuild_history
+from baselines.pins import pinned_night, set_pin
+from baselines.retention import outdated_runs, remove_runs
+from baselines.runs import list_runs, run_prefix, store_run
+from torchbenchmark.terminal import new_app
+
+SERIES = ("smoke", "cpu-4t")
+LONG_AGO = -1000  # days from the first night
+
+
+def kept(store, day):
+    prefix = store_run(store, run_of(day, {A: 1.0 + day})).rpartition("/")[0]
+    add_night(store, prefix)
+    return prefix
+
+
+def nights(store):
+    return read_nights(store, *SERIES, 99, before=FIRST_NIGHT + timedelta(days=99))
+
+
+def old_runs(store, day):
+    return outdated_runs(store, *SERIES, FIRST_NIGHT + timedelta(days=day))
+
+
+def test_of_a_removed_run_the_night_stays_also_when_the_history_is_made_again(any_store):
+    prefixes = [kept(any_store, day) for day in (0, 1, 40, 41)]
+    before = nights(any_store)
+    removed = remove_runs(any_store, old_runs(any_store, 41))
+    assert (removed.runs, removed.left) == (tuple(prefixes[:3]), ())
+    assert list_runs(any_store, *SERIES) == prefixes[3:]
+    assert nights(any_store) == before
+    rebuilt = rebuild_history(any_store, *SERIES)
+    assert (rebuilt.nights, rebuilt.left_out) == (4, ())
+    assert nights(any_store) == before
+    kept(any_store, 42)
+    assert nights(any_store)[:4] == before
+    assert remove_runs(any_store, old_runs(any_store, 41)).runs == ()
+
+
+def test_a_pinned_run_stays(any_store):
+    prefixes = [kept(any_store, day) for day in (0, 1, 2)]
+    set_pin(any_store, "release", prefixes[1])
+    assert old_runs(any_store, 9) == [prefixes[0], prefixes[2]]
+    remove_runs(any_store, old_runs(any_store, 9))
+    assert pinned_night(any_store, *SERIES).key == prefixes[1]
+
+
+def test_a_run_that_the_history_had_never_seen_is_put_into_it_first(any_store):
+    store_run(any_store, run_of(0, {A: 1.0}))
+    remove_runs(any_store, old_runs(any_store, 9))
+    assert [night.run for night in nights(any_store)] == ["r0000"]
+
+
+def test_a_removal_that_was_killed_between_two_shards_loses_nothing_and_goes_on(any_store):
+    whole = run_of(0, {A: 1.0, B: 2.0})
+    for shard in shards_of(whole, [A], [B]):
+        add_night(any_store, store_run(any_store, shard).rpartition("/")[0])
+    before = nights(any_store)
+    delete, gone = any_store.delete, []
+
+    def dies_after_one(key):
+        if gone:
+            raise KeyboardInterrupt
+        delete(key)
+        gone.append(key)
+
+    any_store.delete = dies_after_one
+    with pytest.raises(KeyboardInterrupt):
+        remove_runs(any_store, old_runs(any_store, 9))
+    assert gone
+    any_store.delete = delete
+    rebuild_history(any_store, *SERIES)
+    add_night(any_store, store_run(any_store, run_of(1, {A: 1.0})).rpartition("/")[0])
+    assert nights(any_store)[:1] == before
+    assert remove_runs(any_store, old_runs(any_store, 1)).runs == (run_prefix(whole.header),)
+    assert [night.run for night in nights(any_store)] == ["r0000", "r0001"]
+    assert nights(any_store)[:1] == before
+
+
+def test_an_object_can_be_deleted_once_and_again(any_store):
+    any_store.create("a/b", b"1")
+    any_store.delete("a/b")
+    any_store.delete("a/b")
+    assert any_store.read_if_present("a/b") is None and any_store.list("") == []
+    any_store.create("a/b", b"2")
+
+
+def gc(*arguments):
+    app = new_app("test")
+    cli.register(app)
+    return CliRunner().invoke(app, ["baseline", "gc", *arguments])
+
+
+def test_the_command_counts_and_removes_only_when_told(any_store):
+    kept(any_store, LONG_AGO)
+    kept(any_store, 10**4)
+    counted = gc("--store", any_store.location)
+    assert counted.exit_code == 0
+    assert (
+        "smoke cpu-4t 1 2023-06-05 2023-06-05" in " ".join(counted.output.split())
+        and "nothing was removed" in counted.output
+    )
+    assert len(list_runs(any_store, *SERIES)) == 2
+    removed = gc("--store", any_store.location, "--remove")
+    assert removed.exit_code == 0 and "runs removed" in removed.output
+    assert [run[-6:] for run in list_runs(any_store, *SERIES)] == ["r10000"]
+    assert "no run without a pin" in gc("--store", any_store.location, "--remove").output
+
+
+def test_a_run_that_cannot_be_read_stays_and_is_told(any_store):
+    prefix = kept(any_store, LONG_AGO)
+    key = f"{run_prefix(run_of(LONG_AGO + 1, {A: 1.0}).header)}/1-of-1.jsonl.gz"
+    any_store.create(key, b"damaged\n")
+    done = gc("--store", any_store.location, "--remove")
+    assert done.exit_code == 2
+    assert "stays:" in done.output and "1-of-1.jsonl.gz" in done.output
+    assert any_store.read(key) == b"damaged\n"
+    assert prefix not in list_runs(any_store, *SERIES)
