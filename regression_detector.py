@@ -221,7 +221,7 @@ def _without_baseline(test: str, baseline: Baseline, evidence: _Evidence, fixed:
         return State.NEW, "skipped or unsupported until now" if seen else ""
     if fixed:
         return State.FIXED, f"{_was_failing(evidence.before(test))}; {baseline.reason}"
-    if segment.ended_by and not any(test in night.tests for night in segment.nights):
+    if segment.ended_by and not any(_has(night, test) for night in segment.nights):
         states = {"workload change": State.WORKLOAD_CHANGE, "environment change": State.ENVIRONMENT_CHANGE}
         return states.get(segment.ended_by, State.NOT_COMPARABLE), segment.reason
     return State.NOT_COMPARABLE, baseline.reason

@@ -2,7 +2,7 @@
 
 import regression_detector
 from baselines import cli as baselines_commands
-from bot import nightly, sharded, watchdog
+from bot import filing, nightly, sharded, watchdog
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -17,6 +17,7 @@ def main() -> None:
         regression_detector,
         nightly,
         sharded,
+        filing,
         watchdog,
     ):
         commands.register(app)

@@ -4,10 +4,13 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
+import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import BotError
 from torchbenchmark.yaml_files import read_yaml
+
+ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")]
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]

@@ -4,9 +4,8 @@ Between the two, each machine runs `torchbench run --plan PLAN --shard i/n`.
 """
 
 import secrets
-import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -15,19 +14,23 @@ from rich.table import Table
 from rich.text import Text
 
 from baselines.errors import OtherContentError
+from baselines.history import read_nights
 from baselines.policy import Policy, load_policy
-from baselines.runs import list_runs, list_series, load_run, run_key, run_prefix, store_run
+from baselines.runs import list_series, load_run, run_key, run_prefix, store_run
+from baselines.series import chronological
 from baselines.store import Store, open_store
-from bot.config import NightlyConfig, load_config
+from bot.conclusion import conclude
+from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
-from bot.nightly import alone, conclude
+from bot.filing import open_tracker
+from bot.github.issue import Tracker
+from bot.github.issue_file import IssueFile
+from bot.nightly import alone
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
 from torchbenchmark.shards import RunPlan, divide, durations, new_run_name, write_plan
-from torchbenchmark.terminal import console, print_table
-
-ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")]
+from torchbenchmark.terminal import EXIT_BROKEN, console, error_console, print_table
 
 
 def register(app: typer.Typer) -> None:
@@ -62,7 +65,7 @@ def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[s
         run=new_run_name(started),
         started=started,
         seed=secrets.randbelow(2**31),
-        suite=config.suite,
+        suite=str(_from_here(Path(config.suite))),
         device=config.device,
         rounds=config.rounds,
         processes=config.processes,
@@ -71,9 +74,15 @@ def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[s
         budget_s=config.budget_s,
         timeout_s=config.timeout_s,
         memory_limit_mib=config.memory_limit_mib,
-        model_folders=config.models,
+        model_folders=tuple(_from_here(folder) for folder in config.models),
         shards=divide({model: known.get(model) for model in models}, shards),
     )
+
+
+def _from_here(path: Path) -> Path:
+    """A path below the working folder, relative to it: on another machine, the same checkout may lie elsewhere."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def recorded_durations(store: Store, suite: Suite, device: str, machine_class: str | None) -> dict[str, float]:
@@ -81,21 +90,25 @@ def recorded_durations(store: Store, suite: Suite, device: str, machine_class: s
     classes = [one for name, one in list_series(store) if name == suite.name and machine_class in (None, one)]
     if machine_class is not None and not classes:
         raise BotError(f"{store.location}: no runs of {suite.name} on {machine_class}; see `torchbench baseline list`")
-    newest = [runs[-1] for one in classes if (runs := list_runs(store, suite.name, one))]
-    for prefix in sorted(newest, key=lambda prefix: prefix.rpartition("/")[2], reverse=True):
+    tomorrow = datetime.now(UTC) + timedelta(days=1)  # the clock of another machine may be ahead
+    nights = [night for one in classes for night in read_nights(store, suite.name, one, 1, before=tomorrow)]
+    for night in reversed(chronological([night for night in nights if night.device == device])):
         try:
-            run = load_run(store, prefix)
+            return durations(load_run(store, night.key))
         except SentinelError as problem:
-            console.print(f"not balanced by {prefix}: {problem}", markup=False, style="yellow")
-            continue
-        if run.header.device == device:
-            return durations(run)
+            console.print(f"not balanced by {night.key}: {problem}", markup=False, style="yellow")
     return {}
 
 
 def conclude_command(
     shards: Annotated[list[Path], typer.Argument(help="The records of the shards (.jsonl or .jsonl.gz).")],
     config: ConfigOption = Path("nightly.yaml"),
+    issues: Annotated[
+        Path | None,
+        typer.Option(
+            help="Leave the issues in this file, for `torchbench file` in another job, instead of filing them."
+        ),
+    ] = None,
 ) -> None:
     """Store the shards that have come, compare their night with the nights before it, and file what got slower.
 
@@ -103,44 +116,56 @@ def conclude_command(
     1: regression, 2: broken, also if a shard is missing and nothing is slower in the others.
     """
     chosen = load_config(config)
+    tracker = open_tracker(chosen) if issues is None else IssueFile(issues)
     runs = [read_run(path) for path in shards]
     with alone(chosen.work):
-        raise typer.Exit(conclude_shards(chosen, open_store(chosen.store), load_policy(chosen.policy), runs))
+        raise typer.Exit(conclude_shards(chosen, open_store(chosen.store), load_policy(chosen.policy), runs, tracker))
 
 
-def conclude_shards(config: NightlyConfig, store: Store, policy: Policy, shards: Sequence[Run]) -> int:
-    """Store and judge the night, or nights, of these shards, oldest first. Returns the worst exit code."""
-    nights: dict[str, str] = {}
-    for shard in sorted(shards, key=lambda shard: shard.header.started):
-        if (key := _store_shard(store, shard)) is not None:
-            nights[run_prefix(shard.header)] = key
-    if not nights:
-        raise BotError("no shard is complete: nothing was stored, and there is nothing to compare")
-    return max(
-        conclude(config, store, policy, load_run(store, prefix), key, time.monotonic())
-        for prefix, key in nights.items()
-    )
+def conclude_shards(
+    config: NightlyConfig, store: Store, policy: Policy, shards: Sequence[Run], tracker: Tracker
+) -> int:
+    """Store the shards and judge their nights, oldest first. Returns the highest exit code.
+
+    What is wrong with one shard or one night is told, and stops no other: it makes the exit code 2.
+    """
+    nights: dict[str, None] = {}
+    codes: list[int] = []
+    for shard in sorted(shards, key=lambda shard: (shard.header.started, shard.header.shard.index)):
+        try:
+            _store_shard(store, shard)
+        except SentinelError as problem:
+            codes.append(_told(problem))
+        else:
+            nights[run_prefix(shard.header)] = None
+    for prefix in nights:
+        try:
+            codes.append(conclude(config, store, policy, load_run(store, prefix), tracker))
+        except SentinelError as problem:
+            codes.append(_told(problem))
+    return max(codes)
 
 
-def _store_shard(store: Store, shard: Run) -> str | None:
-    """The key of the shard; None if it is not fit to be stored. One that came before stays as it is."""
+def _store_shard(store: Store, shard: Run) -> None:
+    """Raises BotError if the shard is not fit to be stored. One that came before stays as it is."""
     header = shard.header
     name = f"shard {header.shard} of run {header.run}"
     if shard.missing:
         delivered, planned = len(shard.records), len(header.plan)
-        console.print(
+        raise BotError(
             f"{name} ended early, with {delivered} of {planned} tests: not stored, so that it can still be measured "
-            "to its end (torchbench run --resume)",
-            markup=False,
-            style="yellow",
+            "to its end (torchbench run --resume)"
         )
-        return None
     try:
-        return store_run(store, shard)
+        store_run(store, shard)
     except OtherContentError:
         key = run_key(header)
         console.print(f"{name} has come before, with other results: those stay, {key}", markup=False, style="yellow")
-        return key
+
+
+def _told(problem: SentinelError) -> int:
+    error_console.print(f"error: {problem}", markup=False, style="red")
+    return EXIT_BROKEN
 
 
 def _print_plan(plan: RunPlan, known: Mapping[str, float]) -> None:

@@ -3,7 +3,6 @@
 It needs the store and the tracker only, so that it can be called from anywhere, also from outside of what it watches.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,16 +16,16 @@ from baselines.history import read_nights
 from baselines.runs import list_series
 from baselines.series import NightSummary
 from baselines.store import Store, open_store
-from bot.config import NightlyConfig, load_config
-from bot.github.issue import Issue
-from bot.nightly import open_tracker
+from bot.config import ConfigOption, NightlyConfig, load_config
+from bot.filing import open_tracker, tell
+from bot.github.issue import BOT_LABEL, Issue, key_of
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
 
 HOURS = 26.0  # a night and some delay
 RETIRED = timedelta(days=30)  # a class that was silent for so long is not watched any more
 ANY_CLASS = "any class"  # named where there is none
-LABELS = ("torchbench", "nightly missing")
+LABELS = (BOT_LABEL, "nightly missing")
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,7 @@ class Watched:
     machine_class: str
     newest: NightSummary | None
     problem: str
+    retired: bool = False  # silent for so long that nobody waits for it
 
 
 def register(app: typer.Typer) -> None:
@@ -44,10 +44,8 @@ def register(app: typer.Typer) -> None:
 
 
 def watchdog_command(
-    config: Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")] = Path(
-        "nightly.yaml"
-    ),
-    hours: Annotated[float, typer.Option(min=1.0, help="How old the newest night may be.")] = HOURS,
+    config: ConfigOption = Path("nightly.yaml"),
+    hours: Annotated[float, typer.Option(min=1.0, max=8760.0, help="How old the newest night may be.")] = HOURS,
     machine_class: Annotated[
         str | None, typer.Option("--class", help="Watch this class only (default: all of the last 30 days).")
     ] = None,
@@ -63,23 +61,26 @@ def watchdog_command(
 
 
 def look(store: Store, suite: str, machine_class: str | None, limit: timedelta, now: datetime) -> list[Watched]:
-    """Every watched class of the suite. Where there is none at all, that is what is wrong."""
+    """Every class of the suite. Where none is watched at all, that is what is wrong."""
     classes = [one for name, one in list_series(store) if name == suite and machine_class in (None, one)]
-    found = [_look_at(store, suite, one, limit, now) for one in classes]
-    watched = [one for one in found if one.newest is None or now - one.newest.started <= RETIRED or machine_class]
-    if not watched:
+    found = [_look_at(store, suite, one, limit, now, may_retire=machine_class is None) for one in classes]
+    if all(one.retired for one in found):
         since = f" in {RETIRED.days} days" if found else ""
-        return [Watched(suite, machine_class or ANY_CLASS, None, f"there has been no night{since}")]
-    return watched
+        found.append(Watched(suite, machine_class or ANY_CLASS, None, f"there has been no night{since}"))
+    return found
 
 
-def _look_at(store: Store, suite: str, machine_class: str, limit: timedelta, now: datetime) -> Watched:
-    # A night ahead of our clock by some minutes is a night.
-    nights = read_nights(store, suite, machine_class, 1, before=now + timedelta(days=1))
+def _look_at(
+    store: Store, suite: str, machine_class: str, limit: timedelta, now: datetime, may_retire: bool
+) -> Watched:
+    # A night ahead of our clock by some hours is a night.
+    nights = read_nights(store, suite, machine_class, 1, before=now + timedelta(days=1), read_only=True)
     newest = nights[-1] if nights else None
     if newest is None:
         return Watched(suite, machine_class, None, "there is no night that can be read")
     age = now - newest.started
+    if age > RETIRED and may_retire:
+        return Watched(suite, machine_class, newest, "", retired=True)
     if age > limit:
         return Watched(suite, machine_class, newest, f"no night for {age.total_seconds() / 3600:.0f} hours")
     if not newest.ok_tests:
@@ -90,15 +91,32 @@ def _look_at(store: Store, suite: str, machine_class: str, limit: timedelta, now
 def file(config: NightlyConfig, watched: Sequence[Watched]) -> None:
     """One issue per class: open while something is missing, closed when it has come."""
     tracker = open_tracker(config)
-    if all(one.machine_class != ANY_CLASS for one in watched):
-        watched = [*watched, Watched(watched[0].suite, ANY_CLASS, watched[0].newest, "")]  # there is a night by now
+    if any(_is_well(one) for one in watched) and all(one.machine_class != ANY_CLASS for one in watched):
+        watched = [*watched, Watched(watched[0].suite, ANY_CLASS, None, "")]
     for one in watched:
         filed = tracker.put(_issue(one, config))
         if filed is not None and filed.effect != "unchanged":
-            console.print(Text(f"issue {filed.effect}: {filed.title}\n  {filed.where}"))
+            tell(filed)
+
+
+def _is_well(one: Watched) -> bool:
+    return not one.problem and not one.retired
 
 
 def _issue(one: Watched, config: NightlyConfig) -> Issue:
+    newest = one.newest
+    return Issue(
+        key=key_of("watchdog", one.suite, one.machine_class),
+        title=f"No nightly of {one.suite} on {one.machine_class}",
+        body=_missing(one, config) if one.problem else _over(one),
+        labels=LABELS,
+        is_open=bool(one.problem),
+        # A person who closes it has seen this outage, and not the next.
+        occasion=f"after {newest.run if newest else 'nothing'}" if one.problem else "",
+    )
+
+
+def _missing(one: Watched, config: NightlyConfig) -> str:
     newest = one.newest
     last = (
         f"The newest one is of {newest.started:%Y-%m-%d %H:%M} UTC, {newest.build.subject} {newest.build.version}, "
@@ -106,24 +124,24 @@ def _issue(one: Watched, config: NightlyConfig) -> Issue:
         if newest
         else "The store has none."
     )
-    said = (
+    owners = f"\n\ncc {' '.join(config.owners)}" if config.owners else ""
+    return (
         f"**{one.problem[0].upper()}{one.problem[1:]}.** {last}\n\n"
         "While no night comes, no regression can be seen. Look at the last runs of the nightly workflow: "
         "is it enabled, is a runner online, did the measuring or the upload fail?\n\n"
-        "`torchbench watchdog` wrote this, and closes it when a night with data has come."
-        if one.problem
-        else f"A night with data has come. {last}"
+        "`torchbench watchdog` wrote this, and closes it when a night with data has come." + owners
     )
-    owners = f"\n\ncc {' '.join(config.owners)}" if config.owners and one.problem else ""
-    return Issue(
-        key=hashlib.sha256(f"watchdog|{one.suite}|{one.machine_class}".encode()).hexdigest()[:16],
-        title=f"No nightly of {one.suite} on {one.machine_class}",
-        body=said + owners,
-        labels=LABELS,
-        is_open=bool(one.problem),
-    )
+
+
+def _over(one: Watched) -> str:
+    """The same on every night that is well, so that a closed issue is left alone."""
+    if one.retired:
+        return f"There has been no night for {RETIRED.days} days: this class is not watched any more."
+    return "A night with data has come."
 
 
 def _well(one: Watched) -> str:
     assert one.newest is not None
+    if one.retired:
+        return f"not watched, the newest night is of {one.newest.started:%Y-%m-%d}"
     return f"well, the newest night is of {one.newest.started:%Y-%m-%d %H:%M} UTC"

@@ -21,6 +21,9 @@ from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, p
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
 
 
+_BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python"}  # options of `run`
+
+
 def register(app: typer.Typer) -> None:
     """Add this package's commands to a command line."""
     app.command("run")(run)
@@ -28,6 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
+    context: typer.Context,
     suite: Annotated[str, typer.Option(help="A suite by name, or the path of a suite's YAML.")] = "smoke",
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     test: Annotated[
@@ -66,6 +70,8 @@ def run(
     """Measure a suite on one build and write one record a test."""
     end_children_on_termination()
     part = parse_shard(shard)
+    if plan is not None:
+        _refuse_what_the_plan_says(context)
     try:
         with TerminalReporter() as reporter:
             if resume and out.exists() and out.stat().st_size > 0:
@@ -89,7 +95,7 @@ def run(
                         threads=threads,
                         budget_s=budget,
                         timeout_s=timeout,
-                        memory_limit=None if memory_limit is None else memory_limit * 2**20,
+                        memory_limit_mib=memory_limit,
                         seed=seed,
                         model_folders=tuple(models or ()),
                         shard=part,
@@ -106,6 +112,18 @@ def run(
     return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
 
 
+def _refuse_what_the_plan_says(context: typer.Context) -> None:
+    """Options that come from the plan must not be given beside it: they would have to be ignored."""
+    given = [
+        name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+    if others := sorted(set(given) - _BESIDE_A_PLAN):
+        raise BenchmarkError(
+            f"--{others[0].replace('_', '-')}: comes from the --plan, which all shards share; "
+            "leave it out, or make another plan"
+        )
+
+
 def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
     """What a shard of a planned run measures, and how."""
     return RunRequest(
@@ -117,7 +135,7 @@ def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
         threads=plan.threads,
         budget_s=plan.budget_s,
         timeout_s=plan.timeout_s,
-        memory_limit=None if plan.memory_limit_mib is None else plan.memory_limit_mib * 2**20,
+        memory_limit_mib=plan.memory_limit_mib,
         seed=plan.seed,
         model_folders=plan.model_folders,
         plan=plan,

@@ -63,7 +63,7 @@ class RunRequest:
     threads: int | None = None
     budget_s: float | None = None
     timeout_s: float = 600.0
-    memory_limit: int | None = None
+    memory_limit_mib: int | None = None
     seed: int | None = None
     model_folders: tuple[Path, ...] = ()
     plan: RunPlan | None = None  # with `shard`: the run that this is a part of
@@ -77,7 +77,12 @@ class OtherGround(BenchmarkError):
 
 def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry: Registry) -> RunHeader:
     """The header of a new run: its plan, its seed, and what it measures where."""
-    for name, value in (("rounds", request.rounds), ("processes", request.processes), ("threads", request.threads)):
+    for name, value in (
+        ("rounds", request.rounds),
+        ("processes", request.processes),
+        ("threads", request.threads),
+        ("memory-limit", request.memory_limit_mib),
+    ):
         if value is not None and value < 1:
             raise BenchmarkError(f"--{name} {value}: must be at least 1")
     for name, seconds in (("budget", request.budget_s), ("timeout", request.timeout_s)):
@@ -105,7 +110,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
             min_samples=MIN_SAMPLES,
             threads=threads,
             timeout_s=request.timeout_s,
-            memory_limit_bytes=request.memory_limit or int(DEFAULT_MEMORY_SHARE * environment.memory_bytes()),
+            memory_limit_bytes=_memory_limit(request),
         ),
         build=interpreter.build,
         environment=environment.describe_environment(interpreter, request.device),
@@ -115,6 +120,13 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         shard=request.shard,
         elsewhere=_planned(elsewhere, request.suite, registry),
     )
+
+
+def _memory_limit(request: RunRequest) -> int:
+    """In bytes."""
+    if request.memory_limit_mib is not None:
+        return request.memory_limit_mib * 2**20
+    return int(DEFAULT_MEMORY_SHARE * environment.memory_bytes())
 
 
 def _planned(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
@@ -134,14 +146,12 @@ def _divide(every: Sequence[Experiment], request: RunRequest) -> tuple[list[Expe
         return list(every), []
     mine = request.plan.models_of(request.shard)
     planned = {model for shard in request.plan.shards for model in shard}
-    if unplanned := sorted({experiment.model for experiment in every} - planned):
+    if differing := sorted({experiment.model for experiment in every} ^ planned):
         raise BenchmarkError(
-            f"the plan of run {request.plan.run} has no shard for {', '.join(unplanned)}: the suite has changed since; "
-            "make a new plan"
+            f"the plan of run {request.plan.run} and the suite differ in {', '.join(differing)}: the suite has changed "
+            "since; make a new plan"
         )
     here = [experiment for experiment in every if experiment.model in mine]
-    if not here:
-        raise BenchmarkError(f"--shard {request.shard}: the suite has no test for it; plan fewer shards")
     return here, [experiment for experiment in every if experiment.model not in mine]
 
 

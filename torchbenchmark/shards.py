@@ -8,23 +8,26 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
-from torchbenchmark.records import Run, Shard
+from torchbenchmark.records import MOST_SHARDS, Run, Shard, Status
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
 SLACK = 0.05  # a shard may be planned so much longer than the mean before a model goes to another than it prefers
 STEP = 1.05  # this room is rounded up to a power of it: a model that is added seldom changes it, and with it all others
 _UNKNOWN_S = 10.0  # of a model that nothing is known of, where nothing is known of any other either
+
+_SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})", re.ASCII)
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -37,8 +40,8 @@ class RunPlan(BaseModel):
 
     kind: Literal["plan"] = "plan"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
-    run: str
-    started: datetime
+    run: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]  # it becomes a part of keys
+    started: AwareDatetime
     seed: int
     suite: str  # by name, or the path of its YAML
     device: str
@@ -49,8 +52,11 @@ class RunPlan(BaseModel):
     budget_s: Positive | None = None
     timeout_s: Positive
     memory_limit_mib: Count | None = None
-    model_folders: tuple[Path, ...] = ()
-    shards: Annotated[tuple[tuple[str, ...], ...], Field(min_length=1)]  # models of shard 1, 2, ...
+    model_folders: tuple[Path, ...] = ()  # as `suite`, from the folder that the commands of all shards are called in
+    # Models of shard 1, 2, ...
+    shards: Annotated[
+        tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=1, max_length=MOST_SHARDS)
+    ]
 
     @model_validator(mode="after")
     def _each_model_once(self) -> "RunPlan":
@@ -78,6 +84,7 @@ def write_plan(plan: RunPlan, path: Path) -> None:
         scratch.write_text(content, encoding="utf-8")
         scratch.replace(path)
     except OSError as error:
+        scratch.unlink(missing_ok=True)
         raise BenchmarkError(f"{path}: cannot be written: {error.strerror}") from error
 
 
@@ -93,23 +100,27 @@ def read_plan(path: Path) -> RunPlan:
 
 def parse_shard(text: str) -> Shard:
     """`i/n`, counted from 1."""
-    index, slash, count = text.partition("/")
-    if not (slash and index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-        raise BenchmarkError(f"--shard {text!r}: expected i/n with i from 1 to n, such as 1/2")
-    return Shard(index=int(index), count=int(count))
+    match = _SHARD.fullmatch(text)
+    if match is None or not int(match[1]) <= int(match[2]) <= MOST_SHARDS:
+        raise BenchmarkError(
+            f"--shard {text[:40]!r}: expected i/n with i from 1 to n, such as 1/2, and n at most {MOST_SHARDS}"
+        )
+    return Shard(index=int(match[1]), count=int(match[2]))
 
 
 def durations(run: Run) -> dict[str, float]:
-    """Seconds that each model of a run took: all its processes together."""
+    """Seconds that each model of a run took: all processes together of its tests that ended ok."""
     found: dict[str, float] = {}
     for record in run.records:
+        if record.status is not Status.OK:
+            continue  # how long a crash or a timeout took says nothing of the next night
         model = Experiment.parse(record.test).model
         found[model] = found.get(model, 0.0) + sum(process.seconds for process in record.processes)
     return found
 
 
 def divide(models: Mapping[str, float | None], count: int) -> tuple[tuple[str, ...], ...]:
-    """The models of each of `count` shards, balanced by seconds (None: not known, taken for the median).
+    """The models of each of `count` shards, balanced by seconds (None or 0: not known, taken for the median).
 
     Every model has shards that it prefers, by a hash of its name alone, and goes to the first that still has room for
     it. So a model that is added or removed moves few others, and a shard is at most a tenth, or one model, longer than
@@ -117,9 +128,9 @@ def divide(models: Mapping[str, float | None], count: int) -> tuple[tuple[str, .
     """
     if not 1 <= count <= len(models):
         raise BenchmarkError(f"--shards {count}: the suite has {len(models)} models, and each shard needs at least one")
-    known = sorted(seconds for seconds in models.values() if seconds is not None)
+    known = sorted(filter(None, models.values()))
     typical = known[len(known) // 2] if known else _UNKNOWN_S
-    weights = {model: typical if seconds is None else seconds for model, seconds in models.items()}
+    weights = {model: seconds or typical for model, seconds in models.items()}
     room = STEP ** math.ceil(math.log((1 + SLACK) * sum(weights.values()) / count, STEP))
     loads = [0.0] * count
     shards: list[list[str]] = [[] for _ in range(count)]

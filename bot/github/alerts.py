@@ -4,7 +4,6 @@ A finding belongs to the open alert of its kind that has its test, or that was o
 likely one change; what is left over makes one new alert. Nights inside an alert are no baseline for its tests.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Literal
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
 from baselines.series import UtcTime
+from bot.github.issue import key_of
 from regression_detector import TOTAL
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
@@ -89,7 +89,7 @@ def apply_report(alerts: Sequence[Alert], report: Report) -> tuple[Alert, ...]:
             after[alert.key] = _after_night(alert, report, mine)
         if left:
             new = _opened(kind, report, left)
-            after.setdefault(new.key, new)
+            after[new.key] = new
     return tuple(after.values())
 
 
@@ -117,16 +117,20 @@ def _takers(alerts: Iterable[Alert], kind: Kind, report: Report) -> list[Alert]:
 
 
 def _takes(alert: Alert, test: str, report: Report) -> bool:
-    if test in alert.tests:
+    if test in alert.tests or alert.key == _key(alert.kind, report):  # what its own night opened, told late
         return True
     return alert.is_open and abs(report.tonight.started - alert.opened) <= SAME_CHANGE
 
 
+def _key(kind: Kind, report: Report) -> str:
+    """Of the alert that this night opens."""
+    return key_of(report.suite, report.machine_class, kind, report.tonight.run)
+
+
 def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
     tonight = report.tonight
-    identity = f"{report.suite}|{report.machine_class}|{kind}|{tonight.run}"
     return Alert(
-        key=hashlib.sha256(identity.encode()).hexdigest()[:16],
+        key=_key(kind, report),
         kind=kind,
         suite=report.suite,
         machine_class=report.machine_class,

@@ -1,16 +1,17 @@
 """The connection to GitHub: where it is, who we are, what is tried again, and errors in plain words.
 
-The token is read from the environment and never shown. Reading and replacing are tried again as often as is useful;
-creating is not, as it may have happened although no answer came: `create_once` looks first.
+The token is read from the environment and stands in no message. Reading and replacing are tried again as often as is
+useful; creating is not, as it may have happened although no answer came: `create_once` looks first.
 """
 
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import requests
 from github import Auth, Github, GithubException
@@ -35,15 +36,12 @@ class Client:
     """PyGithub with the rules of this bot. `repository` is OWNER/NAME."""
 
     def __init__(self, repository: str, login: str | None = None) -> None:
-        """`login` is whom the token writes as; without it GitHub is asked. Raises BotError without a token."""
-        token = os.environ.get("GITHUB_TOKEN", "")
-        if not token:
-            raise BotError(f"{repository}: no token; set GITHUB_TOKEN (it needs: issues: write)")
+        """`login` is whom the token writes as, where GitHub does not tell. Raises BotError without a token."""
         self.repository = repository
-        self._login = login
+        self._configured_login = login
         self._github = Github(
-            auth=Auth.Token(token),
-            base_url=os.environ.get("GITHUB_API_URL", API),
+            auth=Auth.Token(_token(repository)),
+            base_url=_address(),
             timeout=_TIMEOUT_S,
             per_page=100,
             seconds_between_requests=None,
@@ -59,16 +57,42 @@ class Client:
 
     @property
     def login(self) -> str:
-        """Whom the token writes as. A job's own token may not ask; it is GitHub Actions'."""
-        if self._login is None:
+        """Whom the token writes as: as GitHub says, or else as was configured, or else as a job's own token does."""
+        configured = self._configured_login
+        if self._told_login is not None:
+            if configured is not None and configured.casefold() != self._told_login.casefold():
+                raise BotError(
+                    f"GitHub, {self.repository}: the token writes as {self._told_login}, but `github_login` in the "
+                    f"configuration is {configured}; correct it, or leave it out"
+                )
+            return self._told_login
+        if configured is not None:
+            return configured
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            return ACTIONS_LOGIN
+        raise BotError(
+            f"GitHub, {self.repository}: the token may not tell whose it is; name the account that it writes as in the "
+            "configuration, `github_login:` (of an app NAME it is NAME[bot])"
+        )
+
+    @property
+    def login_is_certain(self) -> bool:
+        return self._told_login is not None
+
+    @functools.cached_property
+    def _told_login(self) -> str | None:
+        """The token's account; None where the token may not ask, as that of a job or an app may not."""
+        with self.errors():
             try:
-                self._login = self._github.get_user().login
+                return self._github.get_user().login
             except GithubException as error:
-                if error.status != 403:
-                    with self.errors():
-                        raise
-                self._login = ACTIONS_LOGIN
-        return self._login
+                if error.status != 403 or isinstance(error, RateLimitExceededException):
+                    raise
+                return None
+
+    def is_us(self, user: Any | None) -> bool:
+        """Whether an account, as PyGithub gives it, is the one that the token writes as; None is a deleted one."""
+        return user is not None and user.login.casefold() == self.login.casefold()
 
     @functools.cached_property
     def repo(self) -> Any:
@@ -80,25 +104,17 @@ class Client:
         for attempt in range(_ATTEMPTS):
             try:
                 return create()
-            except GithubException as error:
+            except (GithubException, requests.RequestException) as error:
                 pause = _pause_after(error, attempt)
                 if pause is None or attempt == _ATTEMPTS - 1:
-                    with self.errors():
-                        raise
-            except requests.RequestException:
-                pause = _PAUSE_S * 2**attempt
-                if attempt == _ATTEMPTS - 1:
-                    with self.errors():
-                        raise
+                    raise
             time.sleep(pause)
-            with self.errors():
-                found = find()
-            if found is not None:
+            if (found := find()) is not None:
                 return found
         raise AssertionError
 
     @contextmanager
-    def errors(self):
+    def errors(self) -> Iterator[None]:
         """Failures as BotError: what GitHub said, and what to do."""
         try:
             yield
@@ -108,11 +124,35 @@ class Client:
             raise BotError(f"GitHub, {self.repository}: no answer ({type(error).__name__}); try again later") from error
 
 
-def _pause_after(error: GithubException, attempt: int) -> float | None:
+def _token(repository: str) -> str:
+    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    if not token:
+        raise BotError(f"{repository}: no token; set GITHUB_TOKEN (it needs: issues: write)")
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise BotError(f"{repository}: GITHUB_TOKEN holds characters that no token has; set it to the token alone")
+    return token
+
+
+def _address() -> str:
+    """Where GitHub's API is: GITHUB_API_URL, which a job of GitHub Actions has, or the public one."""
+    address = os.environ.get("GITHUB_API_URL", "").strip() or API
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or "@" in address:
+        raise BotError(
+            "GITHUB_API_URL is not the address of an API, such as https://github.example.com/api/v3; correct it"
+        )
+    return address.rstrip("/")
+
+
+def _pause_after(error: GithubException | requests.RequestException, attempt: int) -> float | None:
     """Seconds until a write may be tried again; None if that is of no use."""
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    if error.status >= 500:
+    if isinstance(error, requests.RequestException) or error.status >= 500:
         return _PAUSE_S * 2**attempt
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     limited = isinstance(error, RateLimitExceededException) or "retry-after" in headers
     if error.status not in (403, 429) or not limited:
         return None

@@ -6,14 +6,15 @@ from typing import Any
 
 from github import GithubException
 
+from bot.errors import BotError
 from bot.github.client import Client
-from bot.github.issue import Effect, Filed, Issue, hidden_key, key_in
+from bot.github.issue import BOT_LABEL, Effect, Filed, Issue, hidden_key, hidden_occasion, key_in, occasion_in
 
 REMEMBERED = timedelta(days=90)  # closed issues that were not touched for so long are not looked through
 LONGEST_BODY = 65_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 250
 _COLOURS = {
-    "torchbench": "5319e7",
+    BOT_LABEL: "5319e7",
     "performance regression": "d93f0b",
     "newly failing": "b60205",
     "nightly missing": "fbca04",
@@ -27,10 +28,12 @@ class GitHubIssues:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._known: dict[str, Any] | None = None  # key -> PyGithub's Issue
+        self._others: dict[str, Any] = {}  # key -> an issue that has it and is not the bot's
         self._labels: set[str] = set()
 
     def put(self, issue: Issue) -> Filed | None:
-        """See Tracker. One that a person has closed stays closed: they have decided, and the alert goes on without."""
+        """See Tracker. One that a person has closed stays closed while its occasion is the same: they have decided, and
+        the alert goes on without."""
         with self.client.errors():
             found = self._find(issue)
             if found is None:
@@ -48,6 +51,12 @@ class GitHubIssues:
         created = self.client.create_once(
             lambda: repo.create_issue(title=_title(issue), body=_body(issue), labels=list(issue.labels)), find_again
         )
+        if not self.client.is_us(created.user):
+            # The next start would not find it, and every night would file one more.
+            raise BotError(
+                f"GitHub, {self.client.repository}: {created.html_url} was written by {_login(created.user)}, not by "
+                f"{self.client.login}; set `github_login: {_login(created.user)}` in the configuration"
+            )
         assert self._known is not None
         self._known[issue.key] = created
         return Filed(issue.key, issue.title, created.html_url, "created")
@@ -60,7 +69,7 @@ class GitHubIssues:
             changes["body"] = _body(issue)
         effect: Effect = "updated"
         if issue.is_open and found.state == "closed":
-            if self._closed_by_us(found):
+            if occasion_in(found.body) != issue.occasion or self._closed_by_us(found):
                 changes["state"] = "open"
             else:
                 effect = "left closed"
@@ -75,16 +84,24 @@ class GitHubIssues:
     def _closed_by_us(self, found: Any) -> bool:
         """A listing does not say who closed an issue, the issue itself does."""
         closer = self.client.repo.get_issue(found.number).closed_by
-        return closer is None or closer.login == self.client.login
+        return closer is None or self.client.is_us(closer)
 
     def _find(self, issue: Issue) -> Any | None:
         if self._known is None:
             self._known = self._list(issue.labels[0])
-        return self._known.get(issue.key)
+        found = self._known.get(issue.key)
+        if found is None and issue.key in self._others and not self.client.login_is_certain:
+            url, author = self._others[issue.key].html_url, _login(self._others[issue.key].user)
+            raise BotError(
+                f"GitHub, {self.client.repository}: {url} has the key of this issue and is by {author}, and the token "
+                f"may not tell whose it is; if it writes as {author}, set `github_login: {author}` in the "
+                "configuration, otherwise take the label off that issue"
+            )
+        return found
 
     def _list(self, label: str) -> dict[str, Any]:
         """The bot's issues by key. Of two with one key, which only a lost race can make, the older counts."""
-        repo, login = self.client.repo, self.client.login
+        repo, _ = self.client.repo, self.client.login  # whose issues these are must be known before anything is written
         closed_since = datetime.now(UTC) - REMEMBERED
         listed = [
             *repo.get_issues(state="open", labels=[label]),
@@ -93,8 +110,8 @@ class GitHubIssues:
         found: dict[str, Any] = {}
         for one in sorted(listed, key=lambda one: one.number):
             key = key_in(one.body)
-            if key is not None and one.user.login == login and one.pull_request is None:
-                found.setdefault(key, one)
+            if key is not None and one.pull_request is None:
+                (found if self.client.is_us(one.user) else self._others).setdefault(key, one)
         return found
 
     def _make_labels(self, names: tuple[str, ...]) -> None:
@@ -126,12 +143,17 @@ def _create_label(repo: Any, name: str) -> Any:
         raise
 
 
+def _login(user: Any | None) -> str:
+    return "a deleted account" if user is None else user.login
+
+
 def _title(issue: Issue) -> str:
     return issue.title if len(issue.title) <= LONGEST_TITLE else f"{issue.title[: LONGEST_TITLE - 1]}…"
 
 
 def _body(issue: Issue) -> str:
-    body = f"{hidden_key(issue.key)}\n{issue.body.rstrip()}\n"
+    occasion = f"{hidden_occasion(issue.occasion)}\n" if issue.occasion else ""
+    body = f"{hidden_key(issue.key)}\n{occasion}{issue.body.rstrip()}\n"
     return body if len(body) <= LONGEST_BODY else body[: LONGEST_BODY - len(_CUT)] + _CUT
 
 

@@ -183,10 +183,74 @@ def test_a_refusal_says_what_to_do_and_is_not_repeated(hub, pauses, fault, messa
     assert pauses == []
 
 
-def test_a_job_token_that_may_not_ask_who_it_is_writes_as_github_actions(hub):
-    fail(hub, error(403, "Resource not accessible by integration"), request="GET /user")
+NOT_TOLD = error(403, "Resource not accessible by integration")  # what a job's or an app's own token hears of GET /user
+
+
+def test_a_job_token_that_may_not_ask_who_it_is_writes_as_github_actions(hub, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    fail(hub, NOT_TOLD, request="GET /user")
     assert Client(REPOSITORY).login == "github-actions[bot]"
     assert Client(REPOSITORY).login == BOT
+
+
+def test_elsewhere_the_account_of_such_a_token_is_asked_for_instead_of_guessed(hub, monkeypatch):
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    fail(hub, NOT_TOLD, NOT_TOLD, request="GET /user")
+    with pytest.raises(BotError, match="name the account that it writes as in the configuration, `github_login:`"):
+        tracker(None).put(ISSUE)
+    assert hub.issues() == []
+    assert tracker().put(ISSUE).effect == "created"
+
+
+def test_a_configured_login_may_be_written_in_any_case_and_another_account_is_an_error(hub):
+    assert tracker().put(ISSUE).effect == "created"
+    assert tracker(BOT.upper()).put(ISSUE).effect == "unchanged"
+    with pytest.raises(BotError, match=f"the token writes as {BOT}, but `github_login` in the configuration is else"):
+        tracker("else").put(changed(body="second"))
+    assert [issue["title"] for issue in hub.issues()] == [ISSUE.title]
+
+
+def test_a_wrong_login_that_github_does_not_deny_files_one_issue_and_not_one_every_night(hub):
+    for _ in range(3):
+        fail(hub, NOT_TOLD, request="GET /user")
+        with pytest.raises(BotError, match=f"set `github_login: {BOT}` in the configuration"):
+            tracker("else[bot]").put(ISSUE)
+    assert len(hub.issues()) == 1
+    fail(hub, NOT_TOLD, request="GET /user")
+    assert tracker(BOT).put(ISSUE).effect == "unchanged"
+
+
+def test_an_issue_that_a_person_closed_is_opened_again_for_another_occasion(hub):
+    tracker().put(changed(occasion="after r1"))
+    (issue,) = hub.issues()
+    hub.call("PATCH", f"issues/{issue['number']}", "torch-owner", state="closed")
+    assert tracker().put(changed(occasion="after r1", body="a day later")).effect == "left closed"
+    assert tracker().put(changed(occasion="after r2", body="another time")).effect == "updated"
+    (issue,) = hub.issues()
+    assert issue["state"] == "open"
+
+
+@pytest.mark.parametrize("token", ["", "\n", "two words", "line\nline", "ünï", "bell\a"])
+def test_what_can_be_no_token_is_told_without_showing_it(monkeypatch, token):
+    monkeypatch.setenv("GITHUB_TOKEN", token)
+    with pytest.raises(BotError, match="GITHUB_TOKEN") as refused:
+        Client(REPOSITORY)
+    assert not token.strip() or token not in str(refused.value)
+
+
+def test_a_line_end_after_the_token_does_no_harm(hub, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", client_module.os.environ["GITHUB_TOKEN"] + "\n")
+    assert tracker().put(ISSUE).effect == "created"
+
+
+@pytest.mark.parametrize(
+    "address", ["github.com", "ftp://github.com", "http://", "http://[::1", "https://u:pw@host", "/x"]
+)
+def test_what_can_be_no_address_of_github_is_told(monkeypatch, address):
+    monkeypatch.setenv("GITHUB_TOKEN", "t")
+    monkeypatch.setenv("GITHUB_API_URL", address)
+    with pytest.raises(BotError, match="GITHUB_API_URL is not the address of an API"):
+        Client(REPOSITORY)
 
 
 def test_without_a_token_it_is_said_which_variable_to_set(monkeypatch):

@@ -10,6 +10,7 @@ from night_factory import A, B, C, run_of
 from baselines.policy import load_policy
 from baselines.store import open_store
 from bot.config import NightlyConfig
+from bot.filing import open_tracker
 from bot.sharded import conclude_shards
 
 NIGHTS, STEP, UNDONE = 30, range(10, 20), 20
@@ -37,10 +38,15 @@ def test_a_step_of_20_percent_that_is_later_undone_is_one_issue_closed_after_thr
             times = {test: chance.lognormvariate(0, 0.003) for test in (A, B, C)}
             if day in STEP:
                 times[A] *= 1.2
-            code = conclude_shards(config, open_store(config.store), policy, [run_of(day, times)])
+            code = conclude_shards(config, open_store(config.store), policy, [run_of(day, times)], open_tracker(config))
             seen.append((code, [(issue["state"], issue["body"]) for issue in hub.issues()]))
             if day == STEP.start:  # a night that is concluded again, as after a kill, changes nothing
-                assert conclude_shards(config, open_store(config.store), policy, [run_of(day, times)]) == code
+                assert (
+                    conclude_shards(
+                        config, open_store(config.store), policy, [run_of(day, times)], open_tracker(config)
+                    )
+                    == code
+                )
                 assert [(issue["state"], issue["body"]) for issue in hub.issues()] == seen[-1][1]
     assert [code for code, _ in seen] == [1 if day in STEP else 0 for day in range(NIGHTS)]
     states = [[state for state, _ in issues] for _, issues in seen]

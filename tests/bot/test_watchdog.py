@@ -1,13 +1,18 @@
 """The watchdog: what it takes for missing, and that it says so once and takes it back."""
 
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import yaml
+from github_servers import BOT, REPOSITORY, github, needs_emulator
 from night_factory import FIRST_NIGHT, A, B, run_of
 
 from baselines.history import add_night
 from baselines.runs import store_run
+from baselines.store import open_store
 from bot.config import NightlyConfig
 from bot.watchdog import file, look
 from torchbenchmark.records import Status
@@ -24,7 +29,8 @@ def at(days: float):
 
 
 def problems(store, now, machine_class=None):
-    return {one.machine_class: one.problem for one in look(store, "smoke", machine_class, LIMIT, now)}
+    watched = look(store, "smoke", machine_class, LIMIT, now)
+    return {one.machine_class: one.problem for one in watched if not one.retired}
 
 
 def test_a_night_is_missed_after_26_hours_and_not_before(any_store):
@@ -90,12 +96,75 @@ def test_one_issue_is_opened_and_closed_when_a_night_has_come(any_store, tmp_pat
     assert all("*closed*" in text for text in issues().values())
 
 
+@needs_emulator
+def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(tmp_path, monkeypatch):
+    store = open_store(str(tmp_path / "store"))
+    with github(tmp_path) as hub:
+        hub.use(monkeypatch)
+        config = NightlyConfig(github=REPOSITORY, github_login=BOT)
+
+        def watch(days):
+            file(config, look(store, "smoke", None, LIMIT, at(days)))
+            return [(issue["state"], issue["title"]) for issue in hub.issues()]
+
+        kept(store, 0)
+        ((_, title),) = opened = watch(2)
+        assert opened == [("open", "No nightly of smoke on cpu-4t")]
+        hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
+        assert watch(3) == [("closed", title)]
+        kept(store, 4)
+        assert watch(4.1) == [("closed", title)]
+        before = hub.issues()
+        assert watch(4.5) == [("closed", title)]
+        assert hub.issues() == before, "a closed issue is left alone on good days"
+        assert watch(6) == [("open", title)]
+        hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
+        kept(store, 7)
+        assert watch(9) == [("open", title)], "also if no good day was seen in between"
+
+
+def test_a_class_that_is_retired_takes_its_issue_with_it(any_store, tmp_path):
+    config = NightlyConfig(outbox=tmp_path / "outbox")
+
+    def states():
+        texts = [path.read_text() for path in (tmp_path / "outbox").glob("*.md")]
+        return {text.split("\n")[1]: "*open*" in text for text in texts}
+
+    kept(any_store, 0, machine_class="cpu-old")
+    kept(any_store, 0)
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)))
+    assert states() == {"# No nightly of smoke on cpu-4t": True, "# No nightly of smoke on cpu-old": True}
+    kept(any_store, 40)
+    file(config, look(any_store, "smoke", None, LIMIT, at(40)))
+    assert states() == {"# No nightly of smoke on cpu-4t": False, "# No nightly of smoke on cpu-old": False}
+
+
+def test_the_issue_of_no_night_at_all_stays_open_until_a_class_is_well(any_store, tmp_path):
+    config = NightlyConfig(outbox=tmp_path / "outbox")
+
+    def is_open():
+        return "*open*" in (tmp_path / "outbox" / next(iter(names))).read_text()
+
+    file(config, look(any_store, "smoke", None, LIMIT, at(0)))
+    names = [path.name for path in (tmp_path / "outbox").glob("*.md")]
+    kept(any_store, 0)
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)))
+    assert is_open()
+    kept(any_store, 2)
+    file(config, look(any_store, "smoke", "cpu-8t", LIMIT, at(2)))
+    assert is_open()
+    file(config, look(any_store, "smoke", None, LIMIT, at(2.1)))
+    assert not is_open()
+
+
+def test_it_writes_nothing_into_the_store(any_store, tmp_path):
+    store_run(any_store, run_of(0, {A: 1.0}))
+    before = any_store.list("")
+    assert problems(any_store, at(0.1)) == {"cpu-4t": ""}
+    assert any_store.list("") == before
+
+
 def test_it_runs_where_there_is_no_torch_and_says_what_is_missing_by_its_exit_code(tmp_path):
-    import subprocess
-    import sys
-
-    import yaml
-
     config = tmp_path / "nightly.yaml"
     config.write_text(yaml.safe_dump({"store": str(tmp_path / "store"), "outbox": str(tmp_path / "outbox")}))
     code = "import sys; sys.modules['torch'] = None; from bot.cli import main; main()"

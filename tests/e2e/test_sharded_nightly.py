@@ -1,6 +1,8 @@
 """A nightly of two shards on the command line: planned, measured apart, concluded as they come."""
 
+import dataclasses
 import json
+from datetime import timedelta
 
 import pytest
 import yaml
@@ -27,7 +29,6 @@ def nightly(tmp_path, torchbench):
 
 def slowed(path, factor: float) -> Run:
     """The shard with all its times multiplied, as of the next night."""
-    text = path.read_text()
     run = read_run(path)
     for channel in ("latency", "cpu_time", "cpu_time_adjusted"):
         for record in run.records:
@@ -40,18 +41,14 @@ def slowed(path, factor: float) -> Run:
                     }
                 )
                 process.channels[channel] = new
-    assert path.read_text() == text
     return run
 
 
 def as_next_night(run: Run, days: int) -> Run:
-    from dataclasses import replace
-    from datetime import timedelta
-
     header = run.header.model_copy(
         update={"run": f"{run.header.run[:-1]}{days}", "started": run.header.started + timedelta(days=days)}
     )
-    return replace(
+    return dataclasses.replace(
         run,
         header=header,
         records=tuple(record.model_copy(update={"run": header.run}) for record in run.records),
@@ -113,8 +110,7 @@ def test_shards_are_planned_measured_apart_and_reported_as_they_come(torchbench,
     replace_lines(tmp_path / "cut.jsonl", [cut.header])
     ended = torchbench("conclude", "cut.jsonl")
     assert ended.returncode == 2
-    assert "ended early, with 0 of 1 tests" in " ".join(ended.stdout.split())
-    assert "no shard is complete" in ended.stderr
+    assert "ended early, with 0 of 1 tests" in " ".join(ended.stderr.split())
 
     # The next plan is balanced by what was recorded.
     planned = torchbench("plan", "--shards", 1)

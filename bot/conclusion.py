@@ -1,0 +1,216 @@
+"""What follows the measuring of a night: compare, score, keep the alerts, file, report.
+
+Each step can be repeated for the same run: nothing is stored twice and no second issue is filed.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.panel import Panel
+from rich.text import Text
+
+from baselines.history import add_night
+from baselines.pins import pinned_night, read_pins, set_pin
+from baselines.policy import Policy
+from baselines.report import Report
+from baselines.report_table import print_report
+from baselines.rolling import Mask
+from baselines.runs import load_run, run_prefix
+from baselines.series import NightSummary, summarise
+from baselines.store import Store
+from bot.config import NightlyConfig
+from bot.github.alert_store import change_alerts, read_alerts
+from bot.github.alerts import Alert, apply_report, masks
+from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
+from bot.pages.issue import IssueFacts, NightLine, render_body, render_title, reproduce_commands
+from regression_detector import detect, read_history
+from score.inputs import find_reference
+from score.taxonomy import published_taxonomy
+from score.v1 import ScoreV1, score_v1
+from torchbenchmark.errors import SentinelError
+from torchbenchmark.formats import read_latencies
+from torchbenchmark.formats.run_records import measurements_of
+from torchbenchmark.records import Run
+from torchbenchmark.terminal import console
+
+SCHEMA = 1
+REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
+LABELS = {"regression": (BOT_LABEL, "performance regression"), "failure": (BOT_LABEL, "newly failing")}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The night's score, if there is something to score against."""
+
+    score: ScoreV1 | None
+    reference: str  # what 1000 is
+    problem: str = ""
+
+
+def conclude(
+    config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker, seconds: float = 0.0
+) -> int:
+    """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
+
+    Is repeated when another shard of the run has come: the run is then all that is stored of it.
+    """
+    began, key = time.monotonic(), run_prefix(run.header)
+    tonight = add_night(store, key)
+    alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+    report = judge(store, tonight, policy, masks(alerts))
+    scored = score(config, store, run, tonight)
+    pin_first_valid_night(store, tonight, key, policy)
+    alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
+    filed = file_alerts(tracker, alerts, config, report, run, scored)
+    print_report(report, verdict=False)  # the summary ends with it
+    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, seconds + time.monotonic() - began)
+    _print_summary(report, scored, filed, config)
+    return report.exit_code
+
+
+def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[str, list[Mask]]) -> Report:
+    """Compare tonight with the stored nights before it."""
+    history = read_history(store, tonight, policy, masked, tonight.started)
+    try:
+        pinned = pinned_night(store, tonight.suite, tonight.machine_class)
+    except SentinelError as problem:
+        console.print(f"no comparison with the pinned run: {problem}", markup=False, style="yellow")
+        pinned = None
+    return detect(tonight, history, policy, masks=masked, pinned=pinned)
+
+
+def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) -> Scored:
+    """The V1 score of the run. What is wrong with its reference is told, and stops nothing else."""
+    try:
+        reference, name = _reference(config, store, tonight)
+        if reference is None:
+            return Scored(None, "", "the first valid night becomes the reference, 1000")
+        results = measurements_of(run, "tonight").latencies
+        return Scored(score_v1(reference, results, published_taxonomy().domain_of), name)
+    except SentinelError as problem:
+        return Scored(None, "", str(problem))
+
+
+def _reference(config: NightlyConfig, store: Store, tonight: NightSummary) -> tuple[Mapping[str, float] | None, str]:
+    """Times that score 1000, and whose they are: the configured reference, or else the pinned first valid night."""
+    if config.reference is not None:
+        return read_latencies(find_reference(config.reference)), config.reference
+    pins = read_pins(store, tonight.suite, tonight.machine_class)
+    if REFERENCE_PIN not in pins:
+        return None, ""
+    pinned = load_run(store, pins[REFERENCE_PIN].run)
+    then = summarise(pinned)
+    # A test whose workload changed since is another test: its old time is no reference for it.
+    times = {
+        test: seconds
+        for test, seconds in measurements_of(pinned, pins[REFERENCE_PIN].run).latencies.items()
+        if test not in tonight.tests or tonight.tests[test].workload == then.tests[test].workload
+    }
+    return times, f"the run of {then.started:%Y-%m-%d}, {then.build.version}"
+
+
+def pin_first_valid_night(store: Store, tonight: NightSummary, key: str, policy: Policy) -> None:
+    """The first night that is fit for a baseline becomes the reference; it stays until somebody moves the pin."""
+    if tonight.coverage < policy.min_coverage:
+        return
+    if REFERENCE_PIN not in read_pins(store, tonight.suite, tonight.machine_class):
+        set_pin(store, REFERENCE_PIN, key)
+
+
+def file_alerts(
+    tracker: Tracker, alerts: tuple[Alert, ...], config: NightlyConfig, report: Report, run: Run, scored: Scored
+) -> list[Filed]:
+    """File every alert that tonight speaks of. What is filed already, unchanged, stays as it is."""
+    concerned = [alert for alert in alerts if alert.knows(report.tonight.run)]
+    filed = [tracker.put(_issue(alert, config, report, run, scored)) for alert in concerned]
+    return [one for one in filed if one is not None]
+
+
+def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> Issue:
+    facts = IssueFacts(
+        kind=alert.kind,
+        tests=alert.tests,
+        is_open=alert.is_open,
+        closed_because=alert.closed_because,
+        opened=f"{alert.opened:%Y-%m-%d}",
+        nights=tuple(
+            NightLine(
+                date=f"{night.started:%Y-%m-%d %H:%M}",
+                build=night.build,
+                findings=", ".join(f"{test} {found}" for test, found in night.findings.items()),
+                note=night.note,
+            )
+            for night in reversed(alert.nights)
+        ),
+        owners=config.owners,
+        reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened),
+        score=scored.score.total if scored.score else None,
+        score_of=scored.reference,
+        worst=_worst(alert),
+    )
+    return Issue(
+        key=alert.key,
+        title=render_title(facts, report),
+        body=render_body(facts, report),
+        labels=LABELS[alert.kind],
+        is_open=alert.is_open,
+    )
+
+
+def _worst(alert: Alert) -> str:
+    """The largest change that the night of its opening found, as told there."""
+    if alert.kind == "failure":
+        return ""
+    return max(alert.nights[0].findings.values(), key=lambda found: float(found.rstrip("%")), default="")
+
+
+def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:
+    lines = Text()
+    if scored.score:
+        coverage = scored.score.coverage
+        lines.append(
+            f"score {scored.score.total:.1f} ({scored.reference} = 1000; "
+            f"{len(coverage.scored)} of {coverage.reference} tests of the reference)\n"
+        )
+    else:
+        lines.append(f"score: none, {scored.problem}\n")
+    for issue in filed:
+        lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.where}\n")
+    if not filed:
+        lines.append("no issue to file\n")
+    lines.append(f"details: {config.work / 'nightly.json'}")
+    console.print(Panel(lines, title=f"nightly {report.suite}, {report.machine_class}"))
+    console.print(Text(f"verdict: {report.verdict}: {report.reason}", style="bold"))
+
+
+def _write_summary(
+    path: Path, report: Report, scored: Scored, filed: list[Filed], run: Run, key: str, seconds: float
+) -> None:
+    summary: dict[str, Any] = {
+        "kind": "nightly",
+        "schema": SCHEMA,
+        "verdict": report.verdict,
+        "reason": report.reason,
+        "exit_code": report.exit_code,
+        "run": run.header.run,
+        "key": key,
+        "build": run.header.build.id,
+        "seconds": round(seconds, 1),
+        "planned": len(run.header.plan),
+        "delivered": {str(status): count for status, count in run.counts().items()},
+        "score": scored.score.as_json() if scored.score else None,
+        "score_reference": scored.reference,
+        "score_problem": scored.problem,
+        "issues": [
+            {"key": issue.key, "title": issue.title, "where": issue.where, "effect": issue.effect} for issue in filed
+        ],
+        "report": report.model_dump(mode="json", by_alias=True),
+    }
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    scratch.write_text(json.dumps(summary, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    scratch.replace(path)

@@ -1,0 +1,48 @@
+"""Filing: where the configuration sends issues, and the command that files what another job has left in a file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from bot.config import ConfigOption, NightlyConfig, load_config
+from bot.errors import BotError
+from bot.github.issue import Filed, Tracker
+from bot.github.issue_file import read_issues
+from bot.github.outbox import Outbox
+from torchbenchmark.terminal import console
+
+
+def register(app: typer.Typer) -> None:
+    app.command("file")(file_command)
+
+
+def file_command(
+    issues: Annotated[Path, typer.Argument(help="The file that `torchbench conclude --issues` has written.")],
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """File the issues in a file: create, update, close. What is filed already, unchanged, stays as it is."""
+    tracker = open_tracker(load_config(config))
+    for issue in read_issues(issues):
+        tell(tracker.put(issue))
+
+
+def tell(filed: Filed | None) -> None:
+    """Say what came of filing an issue."""
+    if filed is not None:
+        console.print(Text(f"issue {filed.effect}: {filed.title}\n  {filed.where}"))
+
+
+def open_tracker(config: NightlyConfig) -> Tracker:
+    """Where the configuration says that issues go."""
+    if config.github is None:
+        return Outbox(config.outbox)
+    try:
+        from bot.github.client import Client
+        from bot.github.issues import GitHubIssues
+    except ImportError as error:
+        raise BotError(
+            "`github` in the configuration needs PyGithub; install it with: pip install 'torchbench-sentinel[bot]'"
+        ) from error
+    return GitHubIssues(Client(config.github, config.github_login))

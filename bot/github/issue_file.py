@@ -1,0 +1,56 @@
+"""A file of issues to be filed: what a job that may read the store leaves for one that may write issues."""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.errors import BotError
+from bot.github.issue import Filed, Issue
+from torchbenchmark.yaml_files import first_problem
+
+SCHEMA = 1
+
+
+class _Issues(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    kind: Literal["issues"] = "issues"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    issues: tuple[Issue, ...]
+
+
+class IssueFile:
+    """Takes issues as a Tracker does, and keeps them. It is written at once, so that there is one also of no issue."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._issues: dict[str, Issue] = {}
+        self._write()
+
+    def put(self, issue: Issue) -> Filed:
+        """See Tracker. Of one that is put twice the last counts."""
+        self._issues[issue.key] = issue
+        self._write()
+        return Filed(issue.key, issue.title, str(self.path), "to be filed")
+
+    def _write(self) -> None:
+        content = _Issues(issues=tuple(self._issues.values())).model_dump_json(by_alias=True, indent=1) + "\n"
+        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            scratch.write_text(content, encoding="utf-8")
+            scratch.replace(self.path)
+        except OSError as error:
+            scratch.unlink(missing_ok=True)
+            raise BotError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def read_issues(path: Path) -> tuple[Issue, ...]:
+    """The issues in a file. Raises BotError naming the file and what is wrong in it."""
+    try:
+        return _Issues.model_validate_json(path.read_bytes()).issues
+    except OSError as error:
+        raise BotError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise BotError(f"{path}: {first_problem(error)}; make it with `torchbench conclude --issues`") from error
