@@ -55,10 +55,11 @@ $(TEST_READY): $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable '.[all,test]'
 	@touch $(SUITE_READY) $@
 
-# An emulator of GitHub, for the tests of the issues; where there is no npm they are skipped with that reason.
+# An emulator of GitHub, for the tests of the issues; without node 20 and npm they are skipped with that reason.
 $(NODE_READY): tests/node/package-lock.json
-	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \
-	else echo "no npm: the tests against the emulator of GitHub are skipped"; fi
+	@if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20)'; \
+	then npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \
+	else echo "no npm, or a node before 20: the tests against the emulator of GitHub are skipped"; fi
 
 clean:
 	rm -rf $(VENV) tests/node/node_modules .nightly build dist *.egg-info

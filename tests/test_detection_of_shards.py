@@ -21,9 +21,9 @@ GOOD = {A: 1.0, B: 1.0, C: 1.0}
 def halves(tmp_path):
     """Gives a night by its shards: A is in the first, B and C in the second."""
 
-    def night(day: int, tests, *delivered: int) -> NightSummary:
+    def night(day: int, tests, *delivered: int, **fields) -> NightSummary:
         store = FolderStore(tmp_path / f"{day}-{len(list(tmp_path.iterdir()))}")
-        shards = shards_of(run_of(day, tests), [A], [B, C])
+        shards = shards_of(run_of(day, tests, **fields), [A], [B, C])
         keys = [store_run(store, shards[index - 1]) for index in delivered]
         return summarise(load_run(store, keys[0].rpartition("/")[0]))
 
@@ -63,7 +63,7 @@ def test_what_is_slower_in_the_shard_that_came_is_reported_although_the_other_is
     assert alert.tests == (A,)
 
 
-def test_a_shard_file_on_its_own_is_judged_as_a_part(halves):
+def test_a_shard_file_on_its_own_is_judged_as_a_part():
     first, _ = shards_of(run_of(7, GOOD), [A], [B, C])
     report = judge(summarise(first), steady(range(7)))
     assert report.reason == "shard 2/2 is missing, 2 of 3 tests; 1 compared, none slower"
@@ -123,6 +123,30 @@ def test_a_late_shard_does_not_open_an_alert_again_that_newer_nights_have_closed
     assert [night.started.day for night in after.nights] == [8, 9, 10, 11, 12]
 
 
+def test_what_a_late_shard_finds_stays_known_when_the_alert_of_its_night_is_closed(halves):
+    history = steady(range(7))
+    slow = {**GOOD, A: 1.5, B: 1.4}
+    alerts = apply_report((), judge(halves(7, slow, 1), history))
+    for day in (8, 9, 10):
+        alerts = apply_report(alerts, judge(summarise(run_of(day, GOOD)), history, alerts))
+    assert not alerts[0].is_open
+    (after,) = apply_report(alerts, judge(halves(7, slow, 1, 2), history, alerts))
+    assert not after.is_open
+    assert after.nights[0].findings == {A: "+50.0%", B: "+40.0%"}
+    assert B in masks((after,)), "so that its slow night is no baseline"
+
+
+def test_a_workload_that_changes_while_its_shard_is_missing_is_told_when_it_comes_and_closes_its_alert(halves):
+    history = steady(range(7))
+    alerts = apply_report((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
+    history.append(halves(8, GOOD, 1, workloads={B: "w2"}))
+    tonight = summarise(run_of(9, {**GOOD, B: 3.0}, workloads={B: "w2"}))
+    report = judge(tonight, history, alerts)
+    assert state(report, B) is State.WORKLOAD_CHANGE
+    (after,) = apply_report(alerts, report)
+    assert not after.is_open and "workload change" in after.closed_because
+
+
 def test_an_alert_on_tests_of_a_missing_shard_waits(halves):
     history = steady(range(7))
     (alert,) = apply_report((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
@@ -130,7 +154,7 @@ def test_an_alert_on_tests_of_a_missing_shard_waits(halves):
     assert after == alert, "neither recovered nor slower: nothing is known of it"
 
 
-def test_a_shard_that_ended_early_has_tests_without_a_record(halves):
+def test_a_shard_that_ended_early_has_tests_without_a_record():
     run = run_of(7, GOOD)
     _, second = shards_of(run, [A], [B, C])
     cut = dataclasses.replace(second, records=second.records[:1])

@@ -128,5 +128,14 @@ def test_a_shard_needs_its_plan(torchbench, tmp_path, nightly):
     assert ended.returncode == 2 and "no/such/folder.json: cannot be written" in ended.stderr
     ended = torchbench("run", "--plan", "plan.json", "--shard", "1/3")
     assert ended.returncode == 2 and "the plan has 2 shards" in ended.stderr
+    for option in (("--test", "dlrm"), ("--suite", "smoke"), ("--rounds", 3), ("--models", tmp_path)):
+        ended = torchbench("run", "--plan", "plan.json", "--shard", "1/2", *option)
+        assert ended.returncode == 2 and f"{option[0]}: comes from the --plan" in ended.stderr
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["suite"] == "suite.yaml", "so that it holds in another checkout"
+    plan["shards"][0] = ["resnet18"]
+    (tmp_path / "other.json").write_text(json.dumps(plan))
+    ended = torchbench("run", "--plan", "other.json", "--shard", "1/2")
+    assert ended.returncode == 2 and "and the suite differ in " in ended.stderr and "resnet18" in ended.stderr
     ended = torchbench("plan", "--shards", 3)
     assert ended.returncode == 2 and "the suite has 2 models" in ended.stderr

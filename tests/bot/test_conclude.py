@@ -1,0 +1,122 @@
+"""Concluding several shards and nights at once, and issues that another job files."""
+
+import dataclasses
+
+import pytest
+from night_factory import A, B, run_of, shards_of
+
+from baselines.policy import load_policy
+from baselines.runs import list_runs, store_run
+from baselines.store import open_store
+from bot.config import NightlyConfig
+from bot.errors import BotError
+from bot.github.issue import Issue, key_of
+from bot.github.issue_file import IssueFile, read_issues
+from bot.github.outbox import Outbox
+from bot.sharded import conclude_shards, recorded_durations
+from torchbenchmark.records import Run, encode_run
+from torchbenchmark.registry import load_suite
+
+GOOD = {A: 1.0, B: 1.0}
+
+
+@pytest.fixture
+def nightly(tmp_path):
+    """Concludes some shards; gives the exit code."""
+    config = NightlyConfig(store=str(tmp_path / "store"), work=tmp_path / "work", outbox=tmp_path / "outbox")
+    config.work.mkdir()
+    store, policy = open_store(config.store), load_policy("default")
+
+    def conclude(*shards: Run, tracker=None) -> int:
+        return conclude_shards(config, store, policy, shards, tracker or Outbox(config.outbox))
+
+    conclude.store = store
+    return conclude
+
+
+def halves(day, **fields):
+    return shards_of(run_of(day, GOOD, **fields), [A], [B])
+
+
+def names(nightly):
+    return [run[-5:] for run in list_runs(nightly.store, "smoke", "cpu-4t")]
+
+
+def test_a_shard_that_does_not_fit_is_told_and_stops_neither_its_night_nor_the_others(nightly, capsys):
+    first, second = halves(0)
+    other = halves(0, fingerprint="env2", facts={"driver": "2"})[1]
+    assert nightly(first, other, run_of(1, GOOD)) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "error: shard 2/2 of run r0000 is not stored" in said and "environment (cpu, driver)" in said
+    assert names(nightly) == ["r0000", "r0001"]
+    assert nightly(second) == 0
+
+
+def test_a_night_that_cannot_be_read_stops_no_other(nightly, capsys):
+    first, second = halves(0)
+    damaged = store_run(nightly.store, first)
+    (nightly.store.root / damaged).write_bytes(encode_run(halves(1)[0]))
+    assert nightly(second, run_of(2, GOOD)) == 2
+    assert "r0001; remove it" in " ".join(capsys.readouterr().err.split())
+    assert nightly(run_of(3, GOOD)) == 0
+
+
+def test_a_shard_that_ended_early_makes_the_code_2_also_beside_a_night_that_is_well(nightly, capsys):
+    cut = dataclasses.replace(run_of(1, GOOD), records=())
+    assert nightly(run_of(0, GOOD), cut) == 2
+    assert "ended early, with 0 of 2 tests" in capsys.readouterr().err
+    assert names(nightly) == ["r0000"]
+
+
+def test_issues_that_are_left_in_a_file_are_filed_from_it_once(nightly, tmp_path):
+    path = tmp_path / "issues.json"
+    for day in range(7):
+        assert nightly(run_of(day, GOOD), tracker=IssueFile(path)) == 0
+    assert read_issues(path) == ()
+    assert nightly(run_of(7, {**GOOD, A: 1.5}), tracker=IssueFile(path)) == 1
+    assert not (tmp_path / "outbox").exists()
+    (issue,) = read_issues(path)
+    assert issue.is_open and "test_eval[resnet50-cpu-eager]" in issue.body
+    outbox = Outbox(tmp_path / "outbox")
+    assert [outbox.put(issue).effect for _ in range(2)] == ["created", "unchanged"]
+
+
+def test_of_an_issue_of_two_nights_the_later_one_is_kept(tmp_path):
+    file, issue = IssueFile(tmp_path / "issues.json"), Issue(key_of("a"), "title", "first", ("torchbench",), True)
+    file.put(issue)
+    file.put(dataclasses.replace(issue, body="second"))
+    assert [one.body for one in read_issues(tmp_path / "issues.json")] == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "issues.json: "),
+        ('{"kind": "issues", "schema": 1, "issues": [{"key": 3}]}', "issues"),
+        ("[]", "issues.json"),
+    ],
+)
+def test_a_file_that_holds_no_issues_is_told(tmp_path, content, message):
+    path = tmp_path / "issues.json"
+    path.write_text(content)
+    with pytest.raises(BotError, match=message):
+        read_issues(path)
+    with pytest.raises(BotError, match="cannot be read"):
+        read_issues(tmp_path / "none.json")
+    with pytest.raises(BotError, match="cannot be written"):
+        IssueFile(tmp_path / "no" / "folder.json")
+
+
+def test_shards_are_balanced_by_the_newest_run_of_a_day_and_not_by_the_last_name(nightly):
+    early, late = run_of(0, {A: {"cpu_time": [1.0, 1.0]}}), run_of(0, {A: 1.0}, run="r0001")
+    late = dataclasses.replace(
+        late,
+        header=late.header.model_copy(
+            update={
+                "started": early.header.started.replace(hour=20),
+                "build": late.header.build.model_copy(update={"id": "a-name-that-comes-first"}),
+            }
+        ),
+    )
+    assert nightly(early, late) in (0, 1)
+    assert recorded_durations(nightly.store, load_suite("smoke"), "cpu", None) == {"resnet50": 1.0}
