@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bot.errors import BotError
+from torchbenchmark.builds.nightly_index import NightlyBuild
+from torchbenchmark.environment import normalised_name
 from torchbenchmark.yaml_files import read_yaml
 
 ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")]
@@ -25,6 +27,7 @@ class NightlyConfig(BaseModel):
     device: Literal["cpu", "cuda"] = "cpu"
     models: tuple[Path, ...] = ()
     python: Path | None = None  # interpreter of tonight's build; None for the one that runs the bot
+    build: NightlyBuild | None = None  # instead of `python`: what to install tonight
     subject: str = "torch"
 
     rounds: Count = 3
@@ -42,6 +45,16 @@ class NightlyConfig(BaseModel):
     policy: str = "default"
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_build(self) -> "NightlyConfig":
+        if self.build is None:
+            return self
+        if self.python is not None:
+            raise ValueError("both `build` and `python` are set, and each says what is measured: keep one")
+        if (first := self.build.packages[0]) != normalised_name(self.subject):
+            raise ValueError(f"`subject` is {self.subject}, but `build.packages` begins with {first}: name the same")
+        return self
 
 
 def load_config(path: Path) -> NightlyConfig:

@@ -17,6 +17,7 @@ from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
+from torchbenchmark.builds.installation import provide_tonight
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import load_suite
@@ -99,7 +100,7 @@ def measure(config: NightlyConfig, file: Path) -> Run:
         timeout_s=config.timeout_s,
         memory_limit_mib=config.memory_limit_mib,
         model_folders=config.models,
-        **({} if config.python is None else {"python": config.python}),
+        **({} if (python := _interpreter(config, file)) is None else {"python": python}),
     )
     left = _interrupted(file)
     with TerminalReporter() as reporter:
@@ -111,6 +112,15 @@ def measure(config: NightlyConfig, file: Path) -> Run:
             except OtherGround as problem:
                 _set_aside(file, str(problem))
         return start_run(request, file, reporter)
+
+
+def _interpreter(config: NightlyConfig, file: Path) -> Path | None:
+    """The interpreter of tonight's build, installed if that is asked for; None for the one that runs the bot."""
+    if config.build is None:
+        return config.python
+    left = _interrupted(file)
+    resuming = left is not None and not _is_of_another_night(left)
+    return provide_tonight(config.build, config.work / "build", resuming=resuming)
 
 
 def _interrupted(file: Path) -> Run | None:

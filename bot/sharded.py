@@ -26,6 +26,7 @@ from bot.filing import open_tracker
 from bot.github.issue import Tracker
 from bot.github.issue_file import IssueFile
 from bot.nightly import alone
+from torchbenchmark.builds.nightly_index import resolve
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
@@ -75,6 +76,7 @@ def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[s
         timeout_s=config.timeout_s,
         memory_limit_mib=config.memory_limit_mib,
         model_folders=tuple(_from_here(folder) for folder in config.models),
+        build=None if config.build is None else resolve(config.build),
         shards=divide({model: known.get(model) for model in models}, shards),
     )
 

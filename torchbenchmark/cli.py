@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, load_suite, suite_names
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
     """Add this package's commands to a command line."""
     app.command("run")(run)
     app.command("list")(list_models)
+    build_commands.register(app)
 
 
 def run(

@@ -159,6 +159,8 @@ def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
     """Measure a new run into `out`. Raises BenchmarkError if the request cannot be planned or `out` is taken."""
     registry = Registry(request.model_folders)
     interpreter = environment.inspect_interpreter(request.python, request.subject)
+    if request.plan is not None and request.plan.build is not None:
+        request.plan.build.require(interpreter.distributions, interpreter.build.interpreter)
     header = plan_run(request, interpreter, registry)
     with _open(out) as file:
         file.start(header)

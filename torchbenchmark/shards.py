@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.records import MOST_SHARDS, Run, Shard, Status
@@ -53,6 +54,7 @@ class RunPlan(BaseModel):
     timeout_s: Positive
     memory_limit_mib: Count | None = None
     model_folders: tuple[Path, ...] = ()  # as `suite`, from the folder that the commands of all shards are called in
+    build: PinnedBuild | None = None  # what every shard measures; None for whatever interpreter it is given
     # Models of shard 1, 2, ...
     shards: Annotated[
         tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=1, max_length=MOST_SHARDS)
