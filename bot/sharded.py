@@ -54,6 +54,8 @@ def plan_command(
     plan = make_plan(chosen, suite, shards, known)
     write_plan(plan, out)
     _print_plan(plan, known)
+    if plan.build is not None:
+        console.print(Text(f"build: {plan.build} from {plan.build.index}"))
     console.print(Text(f"plan: {out}"))
 
 

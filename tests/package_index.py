@@ -79,12 +79,14 @@ class PackageIndex:
         version: str,
         tag: str = "py3-none-any",
         files: Mapping[str, str] | None = None,
-        requires: tuple[str, ...] = (),
+        requires: tuple[str, ...] | None = None,
         **told: object,
     ) -> Offered:
-        """Offer a wheel of the package; torch is one that can be inspected, anything else an empty module."""
+        """Offer a wheel: torch is one that can be inspected and needs numpy, anything else an empty module."""
         if files is None:
             files = tiny_torch(version) if package == "torch" else {f"{package}.py": f"__version__ = {version!r}\n"}
+        if requires is None:
+            requires = ("numpy",) if package == "torch" else ()
         offered = Offered(f"{package}-{version}-{tag}.whl", wheel(package, version, tag, files, requires), **told)
         self.packages.setdefault(package, []).append(offered)
         return offered
@@ -148,8 +150,9 @@ def wheel(package: str, version: str, tag: str, files: Mapping[str, str], requir
 
 @contextmanager
 def serve() -> Iterator[PackageIndex]:
-    """An empty index, served until the end of the block."""
+    """An index, served until the end of the block. It has a numpy, which its torch requires."""
     index = PackageIndex()
+    index.add("numpy", "2.4.6")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -34,6 +34,7 @@ def test_a_plan_pins_last_nights_build_and_every_shard_gets_it(torchbench, tmp_p
     configure(tmp_path, build={"index": index.address, "extra_index": index.address, "date": LAST_NIGHT})
     planned = torchbench("plan", "--shards", 2)
     assert planned.returncode == 0, planned.stderr
+    assert f"build: torch=={TORCH} from {index.address}" in planned.stdout
     pin = read_plan(tmp_path / "plan.json").build
     assert (str(pin), pin.date) == (f"torch=={TORCH}", LAST_NIGHT)
 

@@ -47,7 +47,7 @@ class Installed(BaseModel):
     version: str
     file: str
     sha256: str | None
-    source: str  # scheme and host
+    source: str  # scheme, host and port
 
 
 class InstalledBuild(BaseModel):
@@ -251,15 +251,20 @@ def _installed(entry: dict[str, Any]) -> Installed:
         version=entry["metadata"]["version"],
         file=unquote(address.path.rpartition("/")[2]),
         sha256=sha256,
-        source=f"{address.scheme}://{address.hostname or ''}",
+        source=f"{address.scheme}://{address.netloc.rpartition('@')[2]}",
     )
 
 
 def _verify(pin: PinnedBuild, interpreter: Path) -> None:
-    """Raises BenchmarkError unless the interpreter imports the subject and holds the pinned versions."""
+    """Raises BenchmarkError unless the interpreter imports the subject, holds the pinned versions and can measure."""
     subject = pin.subject.name
     holds = inspect_interpreter(interpreter, subject)
     pin.require(holds.distributions, interpreter)
+    if "numpy" not in holds.distributions:
+        raise BenchmarkError(
+            f"{interpreter}: has no numpy, which measuring needs and torch does not bring; add it to "
+            "`build.requirements`, such as numpy==2.4.6"
+        )
     if subject == "torch":
         return  # imported just now
     module = subject.replace("-", "_")

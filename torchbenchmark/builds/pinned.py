@@ -1,6 +1,5 @@
 """A pinned build: the exact wheels that a provider chose, as they stand in a plan and beside what was installed."""
 
-import hashlib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -72,11 +71,6 @@ class PinnedBuild(_Pin):
     @property
     def subject(self) -> PinnedWheel:
         return self.wheels[0]
-
-    @property
-    def key(self) -> str:
-        """A digest of the content: two pins of one key install the same."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         return " ".join(wheel.requirement for wheel in self.wheels)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from package_index import serve
 
 from torchbenchmark.builds import installation
 from torchbenchmark.builds.installation import install, installed_pin, provide_tonight
@@ -21,6 +23,35 @@ from torchbenchmark.errors import BenchmarkError
 ROOT = Path(__file__).resolve().parents[3]
 TODAY = date(2026, 11, 28)
 TORCH = "2.14.0.dev20261127+cu130"
+
+
+@pytest.fixture(scope="module")
+def empty_environment(tmp_path_factory) -> Path:
+    """A virtual environment as each installation begins with, made once: that takes longer than all the rest."""
+    folder = tmp_path_factory.mktemp("empty") / "environment"
+    subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def quick(empty_environment, monkeypatch):
+    """Copies that environment instead of making one."""
+    run = installation._run
+
+    def copy_or_run(command, folder, *rest):
+        if "venv" in command:
+            shutil.copytree(empty_environment, folder, symlinks=True, dirs_exist_ok=True)
+        else:
+            run(command, folder, *rest)
+
+    monkeypatch.setattr(installation, "_run", copy_or_run)
+
+
+@pytest.fixture
+def own_index(index, monkeypatch):
+    with serve() as served:
+        monkeypatch.setenv("PIP_INDEX_URL", served.address)
+        yield served
 
 
 def configured(index, **keys) -> NightlyBuild:
@@ -35,21 +66,25 @@ def held(interpreter: Path) -> dict[str, str]:
     return inspect_interpreter(interpreter).distributions
 
 
-def test_a_build_is_installed_as_pinned_whatever_else_the_indexes_have(index, tmp_path, monkeypatch):
+def test_a_build_is_installed_as_pinned_whatever_else_the_indexes_have(index, own_index, tmp_path, monkeypatch):
+    """`index` has the nightlies, `own_index` is the one that pip is configured to use: its torch is newer."""
     # Settings of pip and Python that lead elsewhere are not followed.
     monkeypatch.setenv("PIP_TARGET", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("PIP_USER", "1")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    index.add("torch", TORCH, requires=("filelock", "torchtriton==3.9.0+git1"))
+    index.add("torch", TORCH, requires=("numpy", "filelock", "torchtriton==3.9.0+git1"))
     index.add("torch", "2.15.0.dev20261128+cu130")
-    index.add("torch", "99.0")
+    own_index.add("torch", "99.0")
+    own_index.add("torchvision", "99.0")
     index.add("torchvision", "0.29.0.dev20261127+cu130", requires=("torch",))
     index.add("torchtriton", "3.9.0+git1")
-    index.add("filelock", "3.0")
-    index.add("filelock", "4.0.dev1")
-    index.add("timm", "1.0.30")
-    index.add("timm", "1.0.31", requires=("torchvision",))
-    pin = pinned(index, packages=["torch", "torchvision"], date="2026-11-27", requirements=["timm==1.0.30"])
+    own_index.add("filelock", "3.0")
+    own_index.add("filelock", "4.0.dev1")
+    own_index.add("timm", "1.0.30", requires=("torchvision",))
+    own_index.add("timm", "1.0.31")
+    packages = ["torch", "torchvision"]
+    build = NightlyBuild(index=index.address, packages=packages, date="2026-11-27", requirements=["timm==1.0.30"])
+    pin = resolve(build, today=TODAY)
     interpreter = install(pin, tmp_path / "build")
     assert interpreter == tmp_path / "build" / "bin" / "python"
     distributions = held(interpreter)
@@ -68,9 +103,9 @@ def test_a_build_is_installed_as_pinned_whatever_else_the_indexes_have(index, tm
         "version": TORCH,
         "file": pin.subject.file,
         "sha256": pin.subject.sha256,
-        "source": "http://127.0.0.1",
+        "source": index.address,
     }
-    assert whole["distributions"]["filelock"]["version"] == "3.0"
+    assert whole["distributions"]["filelock"]["source"] == own_index.address
     assert installed_pin(tmp_path / "build") == pin
     assert not (tmp_path / "build" / "pip-report.json").exists()
 
@@ -86,7 +121,7 @@ def test_a_build_is_installed_as_pinned_whatever_else_the_indexes_have(index, tm
     assert held(interpreter)["torch"] == TORCH
 
 
-def test_another_pin_replaces_a_build_and_a_resumed_night_keeps_its_own(index, tmp_path):
+def test_another_pin_replaces_a_build_and_a_resumed_night_keeps_its_own(quick, index, tmp_path):
     folder = tmp_path / "build"
     index.add("torch", "2.14.0.dev20261126+cu130")
     build = configured(index)
@@ -108,7 +143,7 @@ def test_another_pin_replaces_a_build_and_a_resumed_night_keeps_its_own(index, t
         provide_tonight(configured(index, date="2026-11-25"), folder, resuming=True, today=TODAY)
 
 
-def test_an_installation_that_is_broken_off_is_not_taken_for_a_whole_one(index, tmp_path, monkeypatch):
+def test_an_installation_that_is_broken_off_is_not_taken_for_a_whole_one(quick, index, tmp_path, monkeypatch):
     index.add("torch", TORCH)
     pin = pinned(index)
 
@@ -128,7 +163,7 @@ def test_an_installation_that_is_broken_off_is_not_taken_for_a_whole_one(index, 
     assert installed_pin(tmp_path / "build") == pin
 
 
-def test_a_pip_that_outlives_its_killed_driver_keeps_the_next_one_out(index, tmp_path):
+def test_a_pip_that_outlives_its_killed_driver_keeps_the_next_one_out(quick, index, tmp_path):
     """SIGKILL cannot be handled: what goes on writing holds the lock until it ends."""
     index.add("torch", TORCH)
     pin = pinned(index)
@@ -183,7 +218,7 @@ def test_a_folder_that_holds_something_of_others_is_refused_and_left_alone(index
         install(pin, tmp_path / "thesis" / "chapter")
 
 
-def test_what_pip_cannot_install_is_one_error_with_the_end_of_its_log_which_stays(index, tmp_path):
+def test_what_pip_cannot_install_is_one_error_with_the_end_of_its_log_which_stays(quick, index, tmp_path):
     index.add("torch", TORCH, requires=("absent-dependency==1.0",))
     with pytest.raises(BenchmarkError) as error:
         install(pinned(index), tmp_path / "build")
@@ -194,7 +229,7 @@ def test_what_pip_cannot_install_is_one_error_with_the_end_of_its_log_which_stay
     assert installed_pin(tmp_path / "build") is None
 
 
-def test_a_wheel_that_another_index_puts_in_the_place_of_the_subject_never_runs(index, tmp_path):
+def test_a_wheel_that_another_index_puts_in_the_place_of_the_subject_never_runs(quick, index, tmp_path):
     """The same version with another content, from an index that pip is configured to use."""
     index.add("torch", TORCH, sha256="0" * 64)
     pin = pinned(index)
@@ -208,11 +243,18 @@ def test_a_wheel_that_another_index_puts_in_the_place_of_the_subject_never_runs(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_build_whose_subject_cannot_be_imported_is_not_whole(index, tmp_path):
+def test_a_build_whose_subject_cannot_be_imported_is_not_whole(quick, index, tmp_path):
     index.add("torch", TORCH)
     index.add("torchao", "0.15.0.dev20261127", files={"torchao/__init__.py": "raise ImportError('no kernels')\n"})
     with pytest.raises(BenchmarkError, match=r"torchao cannot be imported there \(ImportError: no kernels\)"):
         install(pinned(index, packages=["torchao", "torch"]), tmp_path / "build")
+    assert installed_pin(tmp_path / "build") is None
+
+
+def test_a_build_without_numpy_cannot_measure_and_is_not_whole(quick, index, tmp_path):
+    index.add("torch", TORCH, requires=())
+    with pytest.raises(BenchmarkError, match=r"has no numpy, which measuring needs.*add it to `build\.requirements`"):
+        install(pinned(index), tmp_path / "build")
     assert installed_pin(tmp_path / "build") is None
 
 

@@ -179,7 +179,7 @@ def test_an_index_without_the_package_is_told(either):
         pins(either)
 
 
-def test_an_index_that_does_not_answer_is_told():
+def test_an_index_that_does_not_answer_is_told(index):
     with pytest.raises(
         BenchmarkError, match=r"http://127\.0\.0\.1:9/torch/: the index does not answer \(Connection re"
     ):
