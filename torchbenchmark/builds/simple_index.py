@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -29,9 +30,14 @@ LARGEST_PAGE = 32 * 2**20  # bytes; the pages of torch's nightlies have a few mi
 READ_DEADLINE_S = 120
 ANSWER_TIMEOUT_S = 30
 PAUSES_S = (1.0, 4.0)  # before the second and the third attempt
+MOST_FILES = 200_000  # on one page
+LONGEST_ANCHOR = 8000  # characters of `<a …>`
 MOST_TAGS = 64  # of one wheel: a compressed set in a file's name can multiply to millions
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]{1,255}")
+# Tags alone are given to the standard parser, which takes a time quadratic in the length of what is not closed. Nothing
+# here runs across a `<`, so a page is read in linear time whatever it holds.
+_ANCHOR = re.compile(r"""<a\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -53,10 +59,13 @@ def read_page(index: str, package: str) -> list[IndexedWheel]:
     url = f"{index}/{normalised_name(package)}/"
     content, kind = _fetch(url, package, index)
     entries = _entries_of_json(content, url) if kind in JSON_TYPES else _entries_of_html(content)
-    wheels = {wheel.file: wheel for entry in entries if (wheel := _wheel(package, entry)) is not None}
+    by_name = {entry.file: entry for entry in islice(entries, MOST_FILES + 1)}
+    if len(by_name) > MOST_FILES:
+        raise BenchmarkError(f"{url}: lists more than {MOST_FILES} files")
+    wheels = [wheel for entry in by_name.values() if (wheel := _wheel(package, entry)) is not None]
     if not wheels:
         raise BenchmarkError(f"{url}: lists no wheel of {package}; is it the page of a simple package index?")
-    return list(wheels.values())
+    return wheels
 
 
 @dataclass(frozen=True)
@@ -110,15 +119,28 @@ def _entries_of_json(content: bytes, url: str) -> Iterator[_Entry]:
             )
 
 
-def _entries_of_html(content: bytes) -> list[_Entry]:
-    parser = _Anchors()
-    parser.feed(content.decode("utf-8", errors="replace"))
-    parser.close()
-    return parser.entries
+def _entries_of_html(content: bytes) -> Iterator[_Entry]:
+    for anchor in _ANCHOR.finditer(_without_comments(content.decode("utf-8", errors="replace"))):
+        if len(anchor[0]) <= LONGEST_ANCHOR:
+            parser = _Anchors()
+            parser.feed(anchor[0])
+            parser.close()
+            yield from parser.entries
+
+
+def _without_comments(page: str) -> str:
+    kept, position = [], 0
+    while (start := page.find("<!--", position)) >= 0:
+        kept.append(page[position:start])
+        end = page.find("-->", start)
+        if end < 0:
+            return "".join(kept)
+        position = end + len("-->")
+    return "".join([*kept, page[position:]])
 
 
 class _Anchors(HTMLParser):
-    """The anchors of a page; the last part of the address is the file's name, as PEP 503 has it."""
+    """An anchor of a page; the last part of the address is the file's name, as PEP 503 has it."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

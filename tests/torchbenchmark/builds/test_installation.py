@@ -163,6 +163,24 @@ def test_an_installation_that_is_broken_off_is_not_taken_for_a_whole_one(quick, 
     assert installed_pin(tmp_path / "build") == pin
 
 
+def test_a_build_that_is_only_half_removed_is_not_whole(quick, index, tmp_path, monkeypatch):
+    index.add("torch", TORCH)
+    pin = pinned(index)
+    interpreter = install(pin, tmp_path / "build")
+    next(interpreter.parents[1].rglob("site-packages/torch/version.py")).unlink()
+
+    def broken_off(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", broken_off)
+        patch.setattr(Path, "iterdir", lambda folder: iter([folder / "lib"]))
+        with pytest.raises(KeyboardInterrupt):
+            install(pin, tmp_path / "build")
+    assert installed_pin(tmp_path / "build") is None
+    assert held(install(pin, tmp_path / "build"))["torch"] == TORCH
+
+
 def test_a_pip_that_outlives_its_killed_driver_keeps_the_next_one_out(quick, index, tmp_path):
     """SIGKILL cannot be handled: what goes on writing holds the lock until it ends."""
     index.add("torch", TORCH)

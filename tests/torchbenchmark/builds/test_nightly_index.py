@@ -222,7 +222,8 @@ def test_the_login_of_netrc_is_used_and_goes_to_no_other_host(index, tmp_path, m
 
 HOSTILE = b"""
 <html><body><a href="/files/torch-2.14.0.dev20261127%2Bcu130-cp312-cp312-manylinux_2_28_x86_64.whl">good</a>
-<a href="">none</a><a>none</a><a href="http://[broken">none</a>
+<A class='x' HREF='/files/torch-2.14.0.dev20261126-py3-none-any.whl' data-requires-python=">=3.12"
+   >raw, over two lines</A><a href="">none</a><a>none</a><a href="http://[broken">none</a>
 <a href="/files/torch-2.14.0.dev20261128%0a%1b[31m-cp312-cp312-manylinux_2_28_x86_64.whl">control</a>
 <a href="/files/torch-2.14.0.dev20261128-cp312-cp312-%3Cscript%3Ealert(1)%3C%2Fscript%3E.whl">markup</a>
 <a href="/files/torchx-2.14.0.dev20261128-cp312-cp312-manylinux_2_28_x86_64.whl">another package</a>
@@ -239,6 +240,7 @@ def test_what_is_not_the_plain_name_of_a_wheel_of_the_package_is_left_out(index)
     files = [wheel.file for wheel in read_page(index.address, "torch")]
     assert files == [
         "torch-2.14.0.dev20261127+cu130-cp312-cp312-manylinux_2_28_x86_64.whl",
+        "torch-2.14.0.dev20261126-py3-none-any.whl",
         "torch-2.14.0.dev20261128-cp312-cp312-manylinux_2_28_x86_64.whl",
     ]
     assert pins(index).subject.sha256 is None
@@ -268,6 +270,27 @@ def test_a_page_without_end_is_not_read_to_it(index, monkeypatch):
     index.raw["/torch/"] = (200, "text/html", b" " * (2**20 + 1))
     with pytest.raises(BenchmarkError, match="the page is larger than 1 MiB"):
         pins(index)
+
+
+@pytest.mark.parametrize(
+    "content", [b'<a href="', b"<", b"<!--", b"<a ", b"<a '\"", b"<a href=", b'<a b="c" ', b"<!--><a>"]
+)
+@pytest.mark.parametrize("end", [b"", b">", b'">', b"'>"])
+def test_a_page_of_what_is_never_closed_is_read_in_linear_time(index, content, end):
+    """Python 3.11's own parser needs minutes for a hundredth of the largest page."""
+    index.raw["/torch/"] = (200, "text/html", content * (2**20 // len(content)) + end)
+    with pytest.raises(BenchmarkError, match="lists no wheel of torch"):
+        read_page(index.address, "torch")
+
+
+def test_a_page_of_too_many_files_is_refused(index, monkeypatch):
+    monkeypatch.setattr(simple_index, "MOST_FILES", 2)
+    for night in ("20261125", "20261126"):
+        index.add("torch", f"2.14.0.dev{night}", FITS)
+    assert len(read_page(index.address, "torch")) == 2
+    index.add("torch", "2.14.0.dev20261127", FITS)
+    with pytest.raises(BenchmarkError, match="lists more than 2 files"):
+        read_page(index.address, "torch")
 
 
 def test_another_python_than_this_can_be_planned_for(index):
