@@ -1,4 +1,6 @@
-"""An emulator of GitHub by a third party (npm `emulate`), on a free port, behind a proxy that can fail as told."""
+"""Two servers that stand in for GitHub, each with one repository in which the bot may write and anybody may file: an
+emulator by a third party (npm `emulate`), and our own fake, which also keeps GitHub's rules of who may do what.
+Both are on free ports and can fail as told."""
 
 import json
 import shutil
@@ -8,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
@@ -16,11 +18,14 @@ import yaml
 from faulty_proxy import Proxy, faulty_proxy
 from s3_servers import free_ports
 
+if TYPE_CHECKING:  # only who starts the fake needs githubkit
+    from fake_github import FakeGitHub
+
 NODE = Path(__file__).parent / "node"
 EMULATE = NODE / "node_modules" / ".bin" / "emulate"
 REPOSITORY = "torch-owner/nightlies"
-BOT, OTHER = "perf-bot", "mallory"
-TOKENS = {BOT: "token-of-the-bot", OTHER: "token-of-mallory", "torch-owner": "token-of-the-owner"}
+BOT, OTHER, OWNER = "perf-bot", "mallory", "torch-owner"
+TOKENS = {BOT: "token-of-the-bot", OTHER: "token-of-mallory", OWNER: "token-of-the-owner"}
 READY_TIMEOUT_S = 30
 
 needs_emulator = pytest.mark.skipif(
@@ -31,7 +36,7 @@ needs_emulator = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class GitHub:
-    """A running emulator."""
+    """A running one."""
 
     url: str
     proxy: Proxy
@@ -62,15 +67,36 @@ class GitHub:
         return [label["name"] for label in self.call("GET", "labels?per_page=100")]
 
 
+@dataclass(frozen=True)
+class OwnGitHub(GitHub):
+    """The fake, with what only it can show."""
+
+    fake: "FakeGitHub"
+
+
+@contextmanager
+def own_github(_folder: Path) -> Iterator[OwnGitHub]:
+    """The fake, started as the emulator is, though it needs no folder. Raises AssertionError at the end if anything was
+    asked or answered that GitHub does not know."""
+    from fake_github import Token, fake_github
+
+    with fake_github() as fake:
+        for login, token in TOKENS.items():
+            fake.world.add_account(login)
+            fake.world.add_token(Token(token, login))
+        fake.world.add_repository(REPOSITORY, roles={BOT: "write"})
+        yield OwnGitHub(fake.url, fake.proxy, fake)
+
+
 @contextmanager
 def github(folder: Path) -> Iterator[GitHub]:
-    """The emulator with one repository of `torch-owner`, in which the bot may write and anybody may file."""
+    """The emulator."""
     port, proxy_port = free_ports(2)
     seed = {
         "tokens": {token: {"login": login, "scopes": ["repo", "user"]} for login, token in TOKENS.items()},
         "github": {
             "users": [{"login": login} for login in TOKENS],
-            "repos": [{"owner": "torch-owner", "name": "nightlies", "auto_init": True}],
+            "repos": [{"owner": OWNER, "name": "nightlies", "auto_init": True}],
         },
     }
     (folder / "seed.yaml").write_text(yaml.safe_dump(seed))

@@ -1,10 +1,10 @@
 """A month of nights through everything that follows the measuring, with GitHub's emulator as the tracker and a real
-object store: one step up, later undone, is one issue."""
+object store, and with the fake and a folder: one step up, later undone, is one issue."""
 
 import random
 
 import pytest
-from github_servers import BOT, REPOSITORY, github, needs_emulator
+from github_servers import BOT, REPOSITORY, github, needs_emulator, own_github
 from night_factory import A, B, C, run_of
 
 from baselines.policy import load_policy
@@ -16,15 +16,18 @@ from bot.sharded import conclude_shards
 NIGHTS, STEP, UNDONE = 30, range(10, 20), 20
 
 
-@needs_emulator
-@pytest.mark.parametrize("any_store", ["seaweedfs"], indirect=True)
+@pytest.mark.parametrize(
+    ("any_store", "start"),
+    [pytest.param("seaweedfs", github, marks=needs_emulator), ("folder", own_github)],
+    indirect=["any_store"],
+)
 def test_a_step_of_20_percent_that_is_later_undone_is_one_issue_closed_after_three_good_nights(
-    any_store, tmp_path, monkeypatch
+    any_store, start, tmp_path, monkeypatch
 ):
     chance = random.Random(11)
     policy = load_policy("default")
     seen = []
-    with github(tmp_path) as hub:
+    with start(tmp_path) as hub:
         hub.use(monkeypatch)
         config = NightlyConfig(
             store=any_store.location,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from github_servers import BOT, REPOSITORY, github, needs_emulator
+from github_servers import BOT, REPOSITORY
 from night_factory import FIRST_NIGHT, A, B, run_of
 
 from baselines.history import add_night
@@ -96,31 +96,28 @@ def test_one_issue_is_opened_and_closed_when_a_night_has_come(any_store, tmp_pat
     assert all("*closed*" in text for text in issues().values())
 
 
-@needs_emulator
-def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(tmp_path, monkeypatch):
+def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp_path):
     store = open_store(str(tmp_path / "store"))
-    with github(tmp_path) as hub:
-        hub.use(monkeypatch)
-        config = NightlyConfig(github=REPOSITORY, github_login=BOT)
+    config = NightlyConfig(github=REPOSITORY, github_login=BOT)
 
-        def watch(days):
-            file(config, look(store, "smoke", None, LIMIT, at(days)))
-            return [(issue["state"], issue["title"]) for issue in hub.issues()]
+    def watch(days):
+        file(config, look(store, "smoke", None, LIMIT, at(days)))
+        return [(issue["state"], issue["title"]) for issue in hub.issues()]
 
-        kept(store, 0)
-        ((_, title),) = opened = watch(2)
-        assert opened == [("open", "No nightly of smoke on cpu-4t")]
-        hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
-        assert watch(3) == [("closed", title)]
-        kept(store, 4)
-        assert watch(4.1) == [("closed", title)]
-        before = hub.issues()
-        assert watch(4.5) == [("closed", title)]
-        assert hub.issues() == before, "a closed issue is left alone on good days"
-        assert watch(6) == [("open", title)]
-        hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
-        kept(store, 7)
-        assert watch(9) == [("open", title)], "also if no good day was seen in between"
+    kept(store, 0)
+    ((_, title),) = opened = watch(2)
+    assert opened == [("open", "No nightly of smoke on cpu-4t")]
+    hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
+    assert watch(3) == [("closed", title)]
+    kept(store, 4)
+    assert watch(4.1) == [("closed", title)]
+    before = hub.issues()
+    assert watch(4.5) == [("closed", title)]
+    assert hub.issues() == before, "a closed issue is left alone on good days"
+    assert watch(6) == [("open", title)]
+    hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
+    kept(store, 7)
+    assert watch(9) == [("open", title)], "also if no good day was seen in between"
 
 
 def test_a_class_that_is_retired_takes_its_issue_with_it(any_store, tmp_path):
