@@ -17,6 +17,7 @@ WORKER_HALF = (
     "torchbenchmark.worker",
     "torchbenchmark.model",
     "torchbenchmark.models",
+    "torchbenchmark.families",
     "torchbenchmark.torchvision_guard",
 )
 WORKER_PACKAGES = ("torchbenchmark.worker", "torchbenchmark.model", "torchbenchmark.channels")

@@ -4,7 +4,6 @@ A model is a folder with `__init__.py` (class Model) and `metadata.yaml`. Furthe
 user's own models need no change to this package.
 """
 
-import ast
 import difflib
 import fnmatch
 import hashlib
@@ -17,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment, grid, matches_glob
+from torchbenchmark.source_hash import source_hash
 from torchbenchmark.yaml_files import read_yaml
 
 PACKAGE = Path(__file__).parent
@@ -114,17 +114,7 @@ class ModelEntry:
 
     @cached_property
     def source_hash(self) -> str:
-        """Twelve hex digits over what the model's code does: comments, docstrings and layout do not change it."""
-        digest = hashlib.sha256()
-        for path in sorted(self.folder.rglob("*.py")):
-            try:
-                tree = ast.parse(path.read_bytes(), filename=str(path))
-            except (SyntaxError, ValueError) as error:
-                raise BenchmarkError(f"{path}: not valid Python ({error}); mend the model") from error
-            _drop_docstrings(tree)
-            digest.update(path.relative_to(self.folder).as_posix().encode())
-            digest.update(repr(_structure(tree)).encode())
-        return digest.hexdigest()[:12]
+        return source_hash(self.folder)
 
     def workload(self, experiment: Experiment) -> tuple[str, str]:
         """Version string and hash of what this experiment does (DESIGN: a change starts a new segment)."""
@@ -215,19 +205,3 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known)}"
     raise BenchmarkError(f"unknown {what} {name!r}; {hint}")
-
-
-def _structure(node: object) -> object:
-    """A syntax tree as nested tuples. Unlike `ast.dump` it leaves out empty fields, and so is the same in every version
-    of Python: 3.12 added an empty `type_params` to each function, which would have moved every workload."""
-    if isinstance(node, ast.AST):
-        fields = [(name, value) for name, value in ast.iter_fields(node) if value is not None and value != []]
-        return (type(node).__name__, *((name, _structure(value)) for name, value in fields))
-    return tuple(_structure(item) for item in node) if isinstance(node, list) else node
-
-
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
