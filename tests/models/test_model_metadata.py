@@ -1,18 +1,19 @@
 """Metadata and suites of the built-in models: read without torch, and true to the published taxonomy."""
 
-import csv
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 
+from score.taxonomy import PUBLISHED
 from torchbenchmark.registry import Registry, load_suite
 
 ROOT = Path(__file__).parents[2]
-TAXONOMY = ROOT.parent / "shared" / "data" / "v1_score" / "taxonomy.csv"
-MODELS = ("resnet18", "timm_vision_transformer", "hf_Bert", "dlrm", "soft_actor_critic")
+PUBLISHED_DOMAINS = yaml.safe_load(PUBLISHED.read_text(encoding="utf-8"))
+MODELS = Registry().models
 
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -23,12 +24,10 @@ def python(code):
 
 @every_model
 def test_category_and_domain_are_those_of_the_published_taxonomy(name):
-    if not TAXONOMY.is_file():
-        pytest.skip(f"the published taxonomy is not here ({TAXONOMY})")
-    with TAXONOMY.open(encoding="utf-8") as file:
-        published = {row["model"]: (row["category"], row["domain"]) for row in csv.DictReader(file)}
-    metadata = Registry().model(name).metadata
-    assert (metadata.category, metadata.domain) == published[name]
+    if name not in PUBLISHED_DOMAINS:
+        pytest.skip(f"the published taxonomy has no {name}")
+    metadata = MODELS[name].metadata
+    assert {"category": metadata.category, "domain": metadata.domain} == PUBLISHED_DOMAINS[name]
 
 
 @every_model
@@ -59,21 +58,28 @@ def test_the_registry_reads_all_metadata_and_sources_without_importing_torch_or_
 
 
 def test_models_in_plain_torch_import_where_the_drivers_libraries_are_missing():
+    plain = [f"torchbenchmark.models.{name}" for name, entry in MODELS.items() if not entry.metadata.requires]
+    assert plain
     done = python(
         "import sys\n"
         "for name in ('pydantic', 'yaml', 'typer', 'rich', 'jinja2', 'boto3', 'requests', 'timm', 'transformers'):\n"
         "    sys.modules[name] = None\n"
-        "import torchbenchmark.models.resnet18, torchbenchmark.models.dlrm, torchbenchmark.models.soft_actor_critic\n"
+        f"import {', '.join(plain)}\n"
     )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("suite", "preset"), [("smoke", "tiny"), ("v1", "full")])
-def test_a_suite_plans_both_tests_of_the_five_models(suite, preset):
+def test_a_suite_plans_both_tests_of_its_models(suite, preset):
     registry = Registry()
-    planned = registry.experiments(load_suite(suite), ["cpu"])
-    ids = {experiment.id for experiment in planned}
+    loaded = load_suite(suite)
+    planned = registry.experiments(loaded, ["cpu"])
     suffix = "" if preset == "full" else f"-{preset}"
-    assert {f"test_{test}[{name}-cpu-eager{suffix}]" for name in MODELS for test in ("train", "eval")} <= ids
+    expected = {f"test_{test}[{name}-cpu-eager{suffix}]" for name in loaded.models for test in ("train", "eval")}
+    assert {experiment.id for experiment in planned} == expected
     for experiment in planned:
         assert registry.model(experiment.model).unsupported_reason(experiment) is None
+
+
+def test_the_suite_of_version_one_holds_every_built_in_model_of_the_published_taxonomy():
+    assert set(load_suite("v1").models) == set(MODELS) & set(PUBLISHED_DOMAINS)

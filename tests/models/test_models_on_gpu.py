@@ -5,12 +5,12 @@ import importlib
 import pytest
 import torch
 
-MODELS = ("resnet18", "timm_vision_transformer", "hf_Bert", "dlrm", "soft_actor_critic")
+from torchbenchmark.registry import Registry
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU"),
-    pytest.mark.parametrize("name", MODELS),
+    pytest.mark.parametrize("name", Registry().models),
     pytest.mark.parametrize("test", ["train", "eval"]),
     pytest.mark.parametrize("preset", ["tiny", "full"]),
 ]
