@@ -1,7 +1,7 @@
 """The connection to GitHub: where it is, who we are, what is tried again, and errors in plain words.
 
-The token is read from the environment and stands in no message. Reading and replacing are tried again as often as is
-useful; creating is not, as it may have happened although no answer came: `create_once` looks first.
+The token is read from the environment and stands in no message. What can be repeated is, as often as is of use:
+`repeat`. Creating cannot, as it may have happened although no answer came: `create_once` looks first.
 """
 
 import functools
@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import requests
 from github import Auth, Github, GithubException
-from github.GithubException import RateLimitExceededException
-from github.GithubRetry import GithubRetry
+from github.GithubException import BadAttributeException, RateLimitExceededException
 
 from bot.errors import BotError
+from torchbenchmark.foreign_text import one_line
 
 API = "https://api.github.com"
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a job's own token writes as
@@ -29,7 +29,7 @@ _ATTEMPTS = 5
 _PAUSE_S = 2.0  # after the first failure, doubled after each further one
 _SECONDARY_WAIT_S = 60.0  # GitHub asks for at least a minute where it names no time
 
-Created = TypeVar("Created")
+Result = TypeVar("Result")
 
 
 class Client:
@@ -46,14 +46,12 @@ class Client:
             per_page=100,
             seconds_between_requests=None,
             seconds_between_writes=_BETWEEN_WRITES_S,
-            retry=GithubRetry(
-                total=_ATTEMPTS,
-                backoff_factor=_PAUSE_S / 2,
-                secondary_rate_wait=_SECONDARY_WAIT_S,
-                max_rate_limit_wait=LONGEST_WAIT_S,
-                allowed_methods={"GET", "HEAD", "PATCH", "PUT", "DELETE"},
-            ),
+            retry=None,  # PyGithub's own waits for a limit however long that is, and knows 403 only
         )
+
+    def connect(self) -> None:
+        """Find out what must be known before anything is written: whether the repository is there, and who we are."""
+        _ = self.repo, self.login
 
     @property
     def login(self) -> str:
@@ -82,13 +80,17 @@ class Client:
     @functools.cached_property
     def _told_login(self) -> str | None:
         """The token's account; None where the token may not ask, as that of a job or an app may not."""
-        with self.errors():
+
+        def ask() -> str | None:
             try:
-                return self._github.get_user().login
+                return _expected(self._github.get_user().login)
             except GithubException as error:
-                if error.status != 403 or isinstance(error, RateLimitExceededException):
-                    raise
-                return None
+                if error.status == 403 and not _is_limit(error):
+                    return None
+                raise
+
+        with self.errors():
+            return self.repeat(ask)
 
     def is_us(self, user: Any | None) -> bool:
         """Whether an account, as PyGithub gives it, is the one that the token writes as; None is a deleted one."""
@@ -97,9 +99,19 @@ class Client:
     @functools.cached_property
     def repo(self) -> Any:
         """PyGithub's Repository."""
-        return self._github.get_repo(self.repository)
 
-    def create_once(self, create: Callable[[], Created], find: Callable[[], Created | None]) -> Created:
+        def get() -> Any:
+            repo = self._github.get_repo(self.repository)
+            _expected(repo.full_name)
+            return repo
+
+        return self.repeat(get)
+
+    def repeat(self, action: Callable[[], Result]) -> Result:
+        """What `action` gives, which may be done several times."""
+        return self.create_once(action, lambda: None)
+
+    def create_once(self, create: Callable[[], Result], find: Callable[[], Result | None]) -> Result:
         """What `create` gives. Where that is not known to have failed, `find` is asked before it is tried again."""
         for attempt in range(_ATTEMPTS):
             try:
@@ -108,6 +120,8 @@ class Client:
                 pause = _pause_after(error, attempt)
                 if pause is None or attempt == _ATTEMPTS - 1:
                     raise
+            except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise NotGitHub from error  # so PyGithub stumbles over what it does not expect
             time.sleep(pause)
             if (found := find()) is not None:
                 return found
@@ -118,6 +132,11 @@ class Client:
         """Failures as BotError: what GitHub said, and what to do."""
         try:
             yield
+        except (BadAttributeException, NotGitHub) as error:
+            raise BotError(
+                f"GitHub, {self.repository}: what came is not the answer of GitHub's API; is there a proxy before it, "
+                "and is GITHUB_API_URL right?"
+            ) from error
         except GithubException as error:
             raise BotError(f"GitHub, {self.repository}: {_what_to_do(error)}") from error
         except requests.RequestException as error:
@@ -148,29 +167,51 @@ def _address() -> str:
     return address.rstrip("/")
 
 
+class NotGitHub(Exception):
+    """An answer of success that holds not what GitHub answers."""
+
+
+def _expected(value: Result | None) -> Result:
+    """The value, if the answer had one."""
+    if value is None:
+        raise NotGitHub
+    return value
+
+
+def _headers(error: GithubException) -> dict[str, str]:
+    return {name.lower(): str(value) for name, value in (error.headers or {}).items()}
+
+
+def _is_limit(error: GithubException) -> bool:
+    """Whether a refusal is one of GitHub's rate limits, which may come as 403 and as 429."""
+    limited = isinstance(error, RateLimitExceededException) or "retry-after" in _headers(error)
+    return error.status == 429 or (error.status == 403 and limited)
+
+
+def _wait_of(error: GithubException) -> float:
+    """Seconds until the limit is lifted."""
+    headers = _headers(error)
+    if headers.get("retry-after", "").isdigit():
+        return float(headers["retry-after"])
+    if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
+        return max(int(headers["x-ratelimit-reset"]) - time.time() + 1, 0.0)
+    return _SECONDARY_WAIT_S
+
+
 def _pause_after(error: GithubException | requests.RequestException, attempt: int) -> float | None:
-    """Seconds until a write may be tried again; None if that is of no use."""
+    """Seconds until it may be tried again; None if that is of no use."""
     if isinstance(error, requests.RequestException) or error.status >= 500:
         return _PAUSE_S * 2**attempt
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    limited = isinstance(error, RateLimitExceededException) or "retry-after" in headers
-    if error.status not in (403, 429) or not limited:
+    if not _is_limit(error) or (wait := _wait_of(error)) > LONGEST_WAIT_S:
         return None
-    if headers.get("retry-after", "").isdigit():
-        wait = float(headers["retry-after"])
-    elif headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-        wait = int(headers["x-ratelimit-reset"]) - time.time() + 1
-    else:
-        wait = _SECONDARY_WAIT_S
-    return max(wait, 0.0) if wait <= LONGEST_WAIT_S else None
+    return wait
 
 
 def _what_to_do(error: GithubException) -> str:
-    if isinstance(error, RateLimitExceededException):
-        reset = (error.headers or {}).get("x-ratelimit-reset", "")
-        until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC" if str(reset).isdigit() else ""
-        return f"the rate limit is used up{until}; start again then: what is filed is not filed twice"
-    said = error.data.get("message", "") if isinstance(error.data, dict) else ""
+    if _is_limit(error):
+        until = datetime.fromtimestamp(time.time() + _wait_of(error), UTC)
+        return f"the rate limit is used up until {until:%H:%M} UTC; start again then: what is filed is not filed twice"
+    said = _said(error)
     told = {
         401: "the token in GITHUB_TOKEN is not accepted",
         403: "the token may not do this; it needs the permission issues: write",
@@ -178,4 +219,17 @@ def _what_to_do(error: GithubException) -> str:
         410: "issues are turned off there",
         422: "GitHub refuses what was sent",
     }.get(error.status, "GitHub does not work at present; try again later" if error.status >= 500 else "refused")
-    return f"{told} ({error.status}{': ' + ' '.join(str(said).split())[:200] if said else ''})"
+    if error.status == 403 and "archived" in said:
+        told = "the repository is archived, so nothing can be written there"
+    return f"{told} ({error.status}{f': {said}' if said else ''})"
+
+
+def _said(error: GithubException) -> str:
+    """GitHub's own words, with the fields that it names; in one line, and no longer than that."""
+    if not isinstance(error.data, dict):
+        return ""
+    parts = [str(error.data.get("message") or "")]
+    for one in error.data.get("errors") or ():
+        named = [one.get(key) for key in ("resource", "field", "code", "message")] if isinstance(one, dict) else [one]
+        parts.append(" ".join(str(word) for word in named if word))
+    return one_line("; ".join(filter(None, parts)))[:200]

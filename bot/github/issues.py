@@ -1,5 +1,6 @@
 """Issues on GitHub. An issue is found again by the key hidden in it, only among those that the bot itself wrote, and by
-listing its label: search lags behind by minutes, and anybody may write a key into an issue of their own."""
+listing its label: search lags behind by minutes, and anybody may write a key into an issue of their own. Before one is
+created, the bot's issues without the label are looked through as well: a person may have taken it off."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from github import GithubException
 
 from bot.errors import BotError
-from bot.github.client import Client
+from bot.github.client import Client, NotGitHub
 from bot.github.issue import BOT_LABEL, Effect, Filed, Issue, hidden_key, hidden_occasion, key_in, occasion_in
 
 REMEMBERED = timedelta(days=90)  # closed issues that were not touched for so long are not looked through
@@ -35,6 +36,7 @@ class GitHubIssues:
         """See Tracker. One that a person has closed stays closed while its occasion is the same: they have decided, and
         the alert goes on without."""
         with self.client.errors():
+            self.client.connect()
             found = self._find(issue)
             if found is None:
                 return self._create(issue) if issue.is_open else None
@@ -42,24 +44,45 @@ class GitHubIssues:
 
     def _create(self, issue: Issue) -> Filed:
         self._make_labels(issue.labels)
+        if (bare := self._find_without_label(issue.key)) is not None:
+            self._change(bare, {"labels": [*(label.name for label in bare.labels), BOT_LABEL]})
+            self._require_label(bare)
+            return self._update(bare, issue)
         repo = self.client.repo
 
         def find_again() -> Any | None:
             self._known = None
-            return self._find(issue)
+            return self._find(issue) or self._find_without_label(issue.key)
 
         created = self.client.create_once(
             lambda: repo.create_issue(title=_title(issue), body=_body(issue), labels=list(issue.labels)), find_again
         )
+        _check(created, {"title": _title(issue)})
         if not self.client.is_us(created.user):
             # The next start would not find it, and every night would file one more.
-            raise BotError(
-                f"GitHub, {self.client.repository}: {created.html_url} was written by {_login(created.user)}, not by "
-                f"{self.client.login}; set `github_login: {_login(created.user)}` in the configuration"
+            raise self._error(
+                f"{created.html_url} was written by {_login(created.user)}, not by {self.client.login}; "
+                f"set `github_login: {_login(created.user)}` in the configuration"
             )
-        assert self._known is not None
-        self._known[issue.key] = created
+        self._require_label(created)
+        if self._known is not None:
+            self._known[issue.key] = created
         return Filed(issue.key, issue.title, created.html_url, "created")
+
+    def _require_label(self, found: Any) -> None:
+        """GitHub drops labels, without a word, where the account may not set any."""
+        if BOT_LABEL not in {label.name.casefold() for label in found.labels}:
+            raise self._error(
+                f"{found.html_url} has not got the label {BOT_LABEL}, by which it is found again: {self.client.login} "
+                "may not set labels there; give it the role triage, or a token with issues: write"
+            )
+
+    def _change(self, found: Any, changes: dict[str, Any]) -> None:
+        self.client.repeat(lambda: found.edit(**changes))
+        _check(found, {name: changes[name] for name in ("title", "state", "body") if name in changes})
+
+    def _error(self, text: str) -> BotError:
+        return BotError(f"GitHub, {self.client.repository}: {text}")
 
     def _update(self, found: Any, issue: Issue) -> Filed:
         changes: dict[str, Any] = {}
@@ -76,71 +99,92 @@ class GitHubIssues:
         elif not issue.is_open and found.state == "open":
             changes |= {"state": "closed", "state_reason": "completed"}
         if changes:
-            found.edit(**changes)
+            self._change(found, changes)
         elif effect == "updated":
             effect = "unchanged"
         return Filed(issue.key, issue.title, found.html_url, effect)
 
     def _closed_by_us(self, found: Any) -> bool:
         """A listing does not say who closed an issue, the issue itself does."""
-        closer = self.client.repo.get_issue(found.number).closed_by
-        return closer is None or self.client.is_us(closer)
+        return self.client.is_us(self.client.repeat(lambda: self.client.repo.get_issue(found.number).closed_by))
 
     def _find(self, issue: Issue) -> Any | None:
         if self._known is None:
-            self._known = self._list(issue.labels[0])
+            self._known = self.client.repeat(self._list)
         found = self._known.get(issue.key)
         if found is None and issue.key in self._others and not self.client.login_is_certain:
             url, author = self._others[issue.key].html_url, _login(self._others[issue.key].user)
-            raise BotError(
-                f"GitHub, {self.client.repository}: {url} has the key of this issue and is by {author}, and the token "
-                f"may not tell whose it is; if it writes as {author}, set `github_login: {author}` in the "
-                "configuration, otherwise take the label off that issue"
+            raise self._error(
+                f"{url} has the key of this issue and is by {author}, and the token may not tell whose it is; "
+                f"if it writes as {author}, set `github_login: {author}` in the configuration, "
+                "otherwise take the label off that issue"
             )
         return found
 
-    def _list(self, label: str) -> dict[str, Any]:
+    def _find_without_label(self, key: str) -> Any | None:
+        def look() -> Any | None:
+            since = datetime.now(UTC) - REMEMBERED
+            listed = self.client.repo.get_issues(state="all", creator=self.client.login, since=since)
+            return next((one for one in listed if key_in(one.body) == key and self._is_ours(one)), None)
+
+        return self.client.repeat(look)
+
+    def _is_ours(self, one: Any) -> bool:
+        return self.client.is_us(one.user) and "/pull/" not in one.html_url  # a listing has pull requests in it
+
+    def _list(self) -> dict[str, Any]:
         """The bot's issues by key. Of two with one key, which only a lost race can make, the older counts."""
-        repo, _ = self.client.repo, self.client.login  # whose issues these are must be known before anything is written
+        repo = self.client.repo
         closed_since = datetime.now(UTC) - REMEMBERED
         listed = [
-            *repo.get_issues(state="open", labels=[label]),
-            *repo.get_issues(state="closed", labels=[label], since=closed_since),
+            *repo.get_issues(state="open", labels=[BOT_LABEL]),
+            *repo.get_issues(state="closed", labels=[BOT_LABEL], since=closed_since),
         ]
         found: dict[str, Any] = {}
         for one in sorted(listed, key=lambda one: one.number):
             key = key_in(one.body)
-            if key is not None and one.pull_request is None:
-                (found if self.client.is_us(one.user) else self._others).setdefault(key, one)
+            if key is not None:
+                (found if self._is_ours(one) else self._others).setdefault(key, one)
         return found
 
     def _make_labels(self, names: tuple[str, ...]) -> None:
-        repo = self.client.repo
         for name in names:
-            if name in self._labels:
-                continue
-            if self._label(name) is None:
-                self.client.create_once(
-                    lambda name=name: _create_label(repo, name), lambda name=name: self._label(name)
-                )
+            if name not in self._labels and self._label(name) is None:
+                self._make_label(name)
             self._labels.add(name)
 
-    def _label(self, name: str) -> Any | None:
+    def _make_label(self, name: str) -> None:
+        repo = self.client.repo
         try:
-            return self.client.repo.get_label(name)
+            self.client.create_once(
+                lambda: repo.create_label(name, _COLOURS.get(name, "ededed")), lambda: self._label(name)
+            )
         except GithubException as error:
             if error.status == 404:
-                return None
-            raise
+                raise self._error(
+                    f"there is no label {name!r}, and {self.client.login} may not make it ({error.status}); make it by "
+                    "hand, or give the token issues: write"
+                ) from error
+            if error.status != 422 or self._label(name) is None:  # 422 also says that somebody else was faster
+                raise
+
+    def _label(self, name: str) -> Any | None:
+        def get() -> Any | None:
+            try:
+                return self.client.repo.get_label(name)
+            except GithubException as error:
+                if error.status == 404:
+                    return None
+                raise
+
+        return self.client.repeat(get)
 
 
-def _create_label(repo: Any, name: str) -> Any:
-    try:
-        return repo.create_label(name, _COLOURS.get(name, "ededed"))
-    except GithubException as error:
-        if error.status == 422:  # somebody else was faster
-            return repo.get_label(name)
-        raise
+def _check(found: Any, expected: dict[str, str]) -> None:
+    """Raises NotGitHub unless the answer of a write shows what was written."""
+    shown = {name: _as_stored(getattr(found, name)) for name in expected}
+    if not isinstance(found.html_url, str) or shown != {name: _as_stored(value) for name, value in expected.items()}:
+        raise NotGitHub
 
 
 def _login(user: Any | None) -> str:

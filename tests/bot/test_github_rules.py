@@ -13,7 +13,7 @@ from github_servers import BOT, OTHER, OWNER, REPOSITORY, TOKENS
 
 from bot.errors import BotError
 from bot.github import client as client_module
-from bot.github.client import ACTIONS_LOGIN, Client
+from bot.github.client import ACTIONS_LOGIN, LONGEST_WAIT_S, Client
 from bot.github.issue import Issue, hidden_key
 from bot.github.issues import GitHubIssues
 
@@ -267,3 +267,111 @@ def test_a_secondary_limit_is_waited_out_as_long_as_github_says_or_else_a_minute
     assert tracker().put(changed(body="second")).effect == "updated"
     assert sum(pauses) == 7 + 60 + 9
     assert len(hub.issues()) == 1
+
+
+# What was found wrong by this fake
+
+JSON = {"Content-Type": "application/json"}
+
+
+def limited(status: int, message: str, **headers: str) -> Answer:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status, f'{{"message": "{message}"}}', {**JSON, **names})
+
+
+def test_an_account_whose_labels_github_drops_does_not_file_one_issue_every_night(hub, monkeypatch):
+    for name in ISSUE.labels:
+        hub.call("POST", "labels", OWNER, name=name, color="123456")
+    monkeypatch.setenv("GITHUB_TOKEN", TOKENS[OTHER])
+    for _ in range(3):
+        with pytest.raises(BotError, match="label"):
+            tracker(OTHER).put(ISSUE)
+    assert len(stored(hub)) <= 1
+
+
+def test_an_account_that_may_make_no_labels_is_told_so_and_not_that_the_repository_is_not_there(hub, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", TOKENS[OTHER])
+    with pytest.raises(BotError, match="label"):
+        tracker(OTHER).put(ISSUE)
+
+
+def test_a_label_that_github_refuses_is_told_as_refused(hub):
+    with pytest.raises(BotError, match="422"):
+        tracker().put(changed(labels=("torchbench", "n" * 51)))
+
+
+def test_what_github_refuses_is_told_with_the_field_and_the_reason(hub):
+    with pytest.raises(BotError, match=r"422.*title"):
+        tracker().put(changed(title=" "))
+
+
+def test_an_issue_that_was_closed_by_an_account_since_deleted_stays_closed(hub):
+    world = hub.fake.world
+    world.add_account("visitor")
+    world.add_token(Token("token-of-the-visitor", "visitor"))
+    repository(hub).roles["visitor"] = "triage"
+    tracker().put(ISSUE)
+    stored(hub)[1].closed_by = world.account("visitor")
+    stored(hub)[1].state = "closed"
+    world.delete_account("visitor")
+    assert tracker().put(changed(body="second")).effect == "left closed"
+
+
+@pytest.mark.parametrize("request_", ["GET /user", "GET /repos", "PATCH"])
+@pytest.mark.parametrize("status", [403, 429])
+def test_no_limit_is_waited_for_longer_than_the_longest_wait(hub, pauses, request_, status):
+    tracker().put(ISSUE)
+    fail(hub, limited(status, "You have exceeded a secondary rate limit", Retry_After="3600"), request=request_)
+    with pytest.raises(BotError, match="rate limit"):
+        tracker().put(changed(body="second"))
+    assert sum(pauses) <= LONGEST_WAIT_S
+
+
+@pytest.mark.parametrize("request_", ["GET /user", "GET /repos", "PATCH", "POST"])
+def test_a_limit_that_is_told_by_429_without_a_retry_after_is_waited_for(hub, pauses, request_):
+    if request_ != "POST":
+        tracker().put(ISSUE)
+    reset = str(int(hub.fake.world.clock.time()) + 20)
+    fail(
+        hub,
+        limited(429, "API rate limit exceeded for user ID 1.", x_ratelimit_remaining="0", x_ratelimit_reset=reset),
+        limited(429, "You have exceeded a secondary rate limit"),
+        request=request_,
+    )
+    assert tracker().put(changed(body="second")).effect in ("created", "updated")
+    assert 60 <= sum(pauses) < 100
+
+
+@pytest.mark.parametrize("request_", ["GET /repos", "PATCH"])
+def test_a_github_that_is_down_is_told_alike_for_reading_and_for_writing(hub, pauses, request_):
+    tracker().put(ISSUE)
+    fail(hub, *[Answer(503, "<html>unicorn</html>")] * 9, request=request_)
+    with pytest.raises(BotError, match=r"GitHub does not work at present; try again later \(503"):
+        tracker().put(changed(body="second"))
+
+
+@pytest.mark.parametrize("request_", ["GET /repos", "PATCH", "POST"])
+@pytest.mark.parametrize("body", ["<html>Sign in to the proxy</html>", "", "null", "{}"])
+def test_an_answer_that_is_not_githubs_is_an_error_in_one_line(hub, pauses, request_, body):
+    if request_ != "POST":
+        tracker().put(ISSUE)
+    fail(hub, *[Answer(200, body)] * 9, request=request_)
+    with pytest.raises(BotError, match="not the answer of GitHub's API"):
+        tracker().put(changed(body="second"))
+
+
+def test_an_archived_repository_is_not_told_as_a_missing_permission(hub):
+    repository(hub).is_archived = True
+    with pytest.raises(BotError) as refused:
+        tracker().put(ISSUE)
+    assert "needs the permission" not in str(refused.value)
+
+
+def test_an_issue_whose_label_a_person_took_off_is_found_and_labelled_again(hub):
+    tracker().put(ISSUE)
+    stored(hub)[1].labels = []
+    assert tracker().put(changed(body="second")).effect == "updated"
+    (issue,) = hub.issues()
+    assert "second" in issue["body"]
+    assert "torchbench" in {label["name"] for label in issue["labels"]}
+    assert tracker().put(changed(body="second")).effect == "unchanged"
