@@ -1,4 +1,4 @@
-"""The commands of the suite and the measuring engine: `run` and `list`."""
+"""The commands of the suite and the measuring engine: `run`, `list` and `install`."""
 
 import dataclasses
 import os
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.install import install
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, load_suite, suite_names
 from torchbenchmark.runner import RunRequest, resume_run, start_run
@@ -27,6 +28,7 @@ _BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python"}  # options of `run
 
 def register(app: typer.Typer) -> None:
     """Add this package's commands to a command line."""
+    app.command("install")(install)
     app.command("run")(run)
     app.command("list")(list_models)
     build_commands.register(app)

@@ -61,7 +61,7 @@ def inspect_interpreter(python: Path, subject: str = "torch") -> Interpreter:
     """Ask the interpreter at `python` what it holds. Raises BenchmarkError if it has no working torch."""
     # Found on the PATH like a command, made absolute, but not resolved: the link is what makes a virtual environment.
     python = Path(shutil.which(python) or python).absolute()
-    answer = _ask(python, subject)
+    answer = ask_interpreter(python, subject)
     distributions: dict[str, str] = answer["distributions"]
     if answer["problem"] is not None:
         raise BenchmarkError(f"{python}: torch cannot be imported there ({answer['problem']}); install the build first")
@@ -88,7 +88,8 @@ def inspect_interpreter(python: Path, subject: str = "torch") -> Interpreter:
     return Interpreter(build, lock, distributions, tuple(device["name"] for device in answer["devices"]))
 
 
-def _ask(python: Path, subject: str) -> dict[str, Any]:
+def ask_interpreter(python: Path, subject: str) -> dict[str, Any]:
+    """The answer of worker/identity.py, whose keys it names; it also comes without a working torch."""
     script = PACKAGE / "worker" / "identity.py"
     with tempfile.TemporaryFile() as out:
         try:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment, grid, matches_glob
+from torchbenchmark.requirements import parse_requirement
 from torchbenchmark.source_hash import source_hash
 from torchbenchmark.yaml_files import read_yaml
 
@@ -37,6 +38,14 @@ def _without_repetition(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Tests = Annotated[tuple[Test, ...], Field(min_length=1), AfterValidator(_without_repetition)]
+
+
+def _checkable(text: str) -> str:
+    parse_requirement(text)
+    return text
+
+
+Requires = Annotated[str, AfterValidator(_checkable)]
 
 
 class _Strict(BaseModel):
@@ -72,7 +81,7 @@ class Metadata(_Strict):
     tests: Tests = ("train", "eval")
     devices: tuple[Device, ...] = ("cpu", "cuda")
     presets: tuple[Preset, ...] = ("full", "tiny")
-    requires: tuple[str, ...] = ()  # distributions beside torch that the build's interpreter must have
+    requires: tuple[Requires, ...] = ()  # distributions beside torch that the build's interpreter must have
     deterministic: bool = True
     not_implemented: tuple[NotImplementedRule, ...] = ()
     differs_from_v1: tuple[str, ...] = ()  # where the workload was mended, and how

@@ -38,6 +38,7 @@ from torchbenchmark.records import (
 )
 from torchbenchmark.registry import Registry, Suite, select
 from torchbenchmark.reporter import Reporter
+from torchbenchmark.requirements import unmet
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.shards import RunPlan, new_run_name
 from torchbenchmark.yaml_files import first_problem
@@ -270,14 +271,8 @@ class Runner:
                 self._decide_if_complete(test, processes[-1])
 
     def _missing_requirement(self, model: str) -> str | None:
-        missing = [
-            name
-            for name in self.registry.model(model).metadata.requires
-            if environment.normalised_name(name) not in self.interpreter.distributions
-        ]
-        if not missing:
-            return None
-        return f"needs {', '.join(missing)}, which {self.interpreter.build.interpreter} does not have"
+        missing = unmet(self.registry.model(model).metadata.requires, self.interpreter.distributions)
+        return f"needs {', '.join(map(str, missing))} in {self.interpreter.build.interpreter}" if missing else None
 
     def _turns(self, number: int) -> list[tuple[str, int]]:
         """What round `number` still has to measure, (test, process index), in the order that the seed gives."""

@@ -41,3 +41,8 @@ def _declare_missing_operators() -> None:
 
 def _unavailable(*_: object) -> None:
     raise RuntimeError("torchvision's operators do not match this torch build; install the matching torchvision")
+
+
+if __name__ == "__main__":  # `torchbench install` asks whether the operators match: 0, or 3 if they had to be declared
+    ensure_torchvision_importable()
+    sys.exit(0 if _kept_library is None else 3)
