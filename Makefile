@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 SUITE_READY := $(VENV)/.suite-installed
 TEST_READY := $(VENV)/.test-installed
 NODE_READY := tests/node/node_modules/.installed
+# The newest pip reads an index in less than half the time of those that come with Python 3.11.
 # Bytecode is made as modules are first imported: pip would compile ten times as much as is ever used.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,6 +44,7 @@ $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "torchbench needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
 	@touch $@
 
 $(SUITE_READY): $(VENV)/.created pyproject.toml constraints.txt

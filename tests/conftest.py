@@ -19,6 +19,16 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return "bytes" if isinstance(val, bytes) else None
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests have recorded, `record_property("figure", ...)`, so that CI's log shows them."""
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    for report in reports:
+        if getattr(report, "when", None) == "call":
+            for name, value in report.user_properties:
+                if name == "figure":
+                    terminalreporter.write_line(f"figure: {value}")
+
+
 @pytest.fixture(scope="session")
 def moto_endpoint() -> "Iterator[Endpoint]":
     from s3_servers import moto
