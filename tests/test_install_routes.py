@@ -287,18 +287,6 @@ def keep_an_old_night(folder: Path, **tracker: str) -> None:
 
 
 @pytest.mark.quiet
-def test_a_cold_environment_without_torch_watches_the_nightly(
-    cold: Cold, elsewhere: Path, record_property: Callable[[str, object], None]
-) -> None:
-    keep_an_old_night(elsewhere)
-    timed, output = cold.watch(elsewhere)
-    assert "smoke on cpu-4t: no night for" in output
-    (issue,) = (elsewhere / "outbox").glob("*.md")
-    assert "# No nightly of smoke on cpu-4t\n" in issue.read_text()
-    record_property("figure", f"installed into a cold environment and watched, with an outbox: {timed}")
-
-
-@pytest.mark.quiet
 @needs_emulator
 def test_a_cold_environment_without_torch_files_on_github(
     cold: Cold, elsewhere: Path, tmp_path: Path, record_property: Callable[[str, object], None]
@@ -312,3 +300,15 @@ def test_a_cold_environment_without_torch_files_on_github(
     assert "issue created" in output
     assert (issue["title"], issue["state"]) == ("No nightly of smoke on cpu-4t", "open")
     record_property("figure", f"installed into a cold environment and watched, against the fake GitHub: {timed}")
+
+
+@pytest.mark.quiet
+def test_a_cold_environment_without_torch_watches_the_nightly(
+    cold: Cold, elsewhere: Path, record_property: Callable[[str, object], None]
+) -> None:
+    keep_an_old_night(elsewhere)
+    timed, output = cold.watch(elsewhere)
+    assert "smoke on cpu-4t: no night for" in output
+    (issue,) = (elsewhere / "outbox").glob("*.md")
+    assert "# No nightly of smoke on cpu-4t\n" in issue.read_text()
+    record_property("figure", f"installed into a cold environment and watched, with an outbox: {timed}")
