@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-import numpy
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from baselines.runs import run_prefix
@@ -158,6 +157,8 @@ def _summarise_channel(channels: Sequence[Channel]) -> ChannelSummary:
 
 
 def _pool(samples: Sequence[float]) -> Pooled:
+    import numpy  # up to a quarter of every command's start, for the few that summarise runs
+
     p20, median = numpy.percentile(samples, [20, 50])
     return Pooled(p20=float(p20), median=float(median), mean=math.fsum(samples) / len(samples))
 
