@@ -2,7 +2,7 @@
 
 import regression_detector
 from baselines import cli as baselines_commands
-from bot import filing, nightly, sharded, watchdog
+from bot import filing, nightly, sharded, watchdog, workflow
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -19,6 +19,7 @@ def main() -> None:
         sharded,
         filing,
         watchdog,
+        workflow,
     ):
         commands.register(app)
     run_app(app)

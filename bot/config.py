@@ -1,11 +1,12 @@
 """The configuration of a nightly, from its YAML; docs/nightly.md describes every key."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bot.errors import BotError
 from torchbenchmark.builds.nightly_index import NightlyBuild
@@ -14,6 +15,20 @@ from torchbenchmark.yaml_files import read_yaml
 
 ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")]
 
+_VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
+
+
+def _from_environment(value: object) -> object:
+    """The variable of the environment that a value `$NAME` names: what differs between installations of one file."""
+    named = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
+    if named is None:
+        return value
+    if not (found := os.environ.get(named[1], "").strip()):
+        raise ValueError(f"the environment has no {named[1]}; set it, or write the value here instead of {value}")
+    return found
+
+
+PerInstallation = Annotated[str, BeforeValidator(_from_environment)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -37,10 +52,10 @@ class NightlyConfig(BaseModel):
     timeout_s: Positive = 600.0
     memory_limit_mib: Count | None = None
 
-    store: str = ".nightly/store"
+    store: PerInstallation = ".nightly/store"
     work: Path = Path(".nightly/work")
     outbox: Path = Path(".nightly/outbox")
-    github: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")] | None = None  # instead of the outbox
+    github: Annotated[PerInstallation, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")] | None = None  # no outbox
     github_login: str | None = None  # whom GITHUB_TOKEN writes as; None asks GitHub
     policy: str = "default"
     reference: str | None = None  # for the score; None for the first valid night of the store

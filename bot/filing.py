@@ -13,13 +13,18 @@ from bot.github.issue_file import read_issues
 from bot.github.outbox import Outbox
 from torchbenchmark.terminal import console
 
+IssuesOption = Annotated[
+    Path | None,
+    typer.Option(help="Leave the issues in this file, for `torchbench file` in another job, instead of filing them."),
+]
+
 
 def register(app: typer.Typer) -> None:
     app.command("file")(file_command)
 
 
 def file_command(
-    issues: Annotated[Path, typer.Argument(help="The file that `torchbench conclude --issues` has written.")],
+    issues: Annotated[Path, typer.Argument(help="The file that `--issues` of conclude or watchdog has written.")],
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
     """File the issues in a file: create, update, close. What is filed already, unchanged, stays as it is."""

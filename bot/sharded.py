@@ -22,7 +22,7 @@ from baselines.store import Store, open_store
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
-from bot.filing import open_tracker
+from bot.filing import IssuesOption, open_tracker
 from bot.github.issue import Tracker
 from bot.github.issue_file import IssueFile
 from bot.nightly import alone
@@ -48,7 +48,11 @@ def plan_command(
     ] = None,
 ) -> None:
     """Plan a run in shards: which machine measures which models, balanced by how long they took the last time."""
-    chosen = load_config(config)
+    plan_run(load_config(config), shards, out, machine_class)
+
+
+def plan_run(chosen: NightlyConfig, shards: int, out: Path, machine_class: str | None = None) -> RunPlan:
+    """Make a plan of the next run, write it to `out` and print it."""
     suite = load_suite(chosen.suite)
     known = recorded_durations(open_store(chosen.store), suite, chosen.device, machine_class)
     plan = make_plan(chosen, suite, shards, known)
@@ -57,6 +61,7 @@ def plan_command(
     if plan.build is not None:
         console.print(Text(f"build: {plan.build} from {plan.build.index}"))
     console.print(Text(f"plan: {out}"))
+    return plan
 
 
 def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[str, float]) -> RunPlan:
@@ -95,7 +100,9 @@ def recorded_durations(store: Store, suite: Suite, device: str, machine_class: s
     if machine_class is not None and not classes:
         raise BotError(f"{store.location}: no runs of {suite.name} on {machine_class}; see `torchbench baseline list`")
     tomorrow = datetime.now(UTC) + timedelta(days=1)  # the clock of another machine may be ahead
-    nights = [night for one in classes for night in read_nights(store, suite.name, one, 1, before=tomorrow)]
+    nights = [
+        night for one in classes for night in read_nights(store, suite.name, one, 1, before=tomorrow, read_only=True)
+    ]
     for night in reversed(chronological([night for night in nights if night.device == device])):
         try:
             return durations(load_run(store, night.key))
@@ -107,12 +114,7 @@ def recorded_durations(store: Store, suite: Suite, device: str, machine_class: s
 def conclude_command(
     shards: Annotated[list[Path], typer.Argument(help="The records of the shards (.jsonl or .jsonl.gz).")],
     config: ConfigOption = Path("nightly.yaml"),
-    issues: Annotated[
-        Path | None,
-        typer.Option(
-            help="Leave the issues in this file, for `torchbench file` in another job, instead of filing them."
-        ),
-    ] = None,
+    issues: IssuesOption = None,
 ) -> None:
     """Store the shards that have come, compare their night with the nights before it, and file what got slower.
 
@@ -121,9 +123,29 @@ def conclude_command(
     """
     chosen = load_config(config)
     tracker = open_tracker(chosen) if issues is None else IssueFile(issues)
-    runs = [read_run(path) for path in shards]
-    with alone(chosen.work):
-        raise typer.Exit(conclude_shards(chosen, open_store(chosen.store), load_policy(chosen.policy), runs, tracker))
+    raise typer.Exit(conclude_files(chosen, shards, tracker))
+
+
+def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracker, run_name: str | None = None) -> int:
+    """`conclude_shards` of the files that can be read, and are of the run if it is named. Returns the exit code."""
+    shards: list[Run] = []
+    codes: list[int] = []
+    for path in files:
+        try:
+            shards.append(_read_shard(path, run_name))
+        except SentinelError as problem:
+            codes.append(_told(problem))
+    if shards:
+        with alone(config.work):
+            codes.append(conclude_shards(config, open_store(config.store), load_policy(config.policy), shards, tracker))
+    return max(codes)
+
+
+def _read_shard(path: Path, run_name: str | None) -> Run:
+    shard = read_run(path)
+    if run_name is not None and shard.header.run != run_name:
+        raise BotError(f"{path}: is of run {shard.header.run}, not of {run_name} which was planned; left out")
+    return shard
 
 
 def conclude_shards(

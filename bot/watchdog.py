@@ -17,8 +17,9 @@ from baselines.runs import list_series
 from baselines.series import NightSummary
 from baselines.store import Store, open_store
 from bot.config import ConfigOption, NightlyConfig, load_config
-from bot.filing import open_tracker, tell
-from bot.github.issue import BOT_LABEL, Issue, key_of
+from bot.filing import IssuesOption, open_tracker, tell
+from bot.github.issue import BOT_LABEL, Issue, Tracker, key_of
+from bot.github.issue_file import IssueFile
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
 
@@ -49,15 +50,25 @@ def watchdog_command(
     machine_class: Annotated[
         str | None, typer.Option("--class", help="Watch this class only (default: all of the last 30 days).")
     ] = None,
+    issues: IssuesOption = None,
 ) -> None:
     """Say, and file an issue, when no night or no data has come. Exit code 0: all is well, 1: something is missing."""
     chosen = load_config(config)
-    name = load_suite(chosen.suite).name
-    watched = look(open_store(chosen.store), name, machine_class, timedelta(hours=hours), datetime.now(UTC))
+    tracker = open_tracker(chosen) if issues is None else IssueFile(issues)
+    watched = watch(chosen, tracker, timedelta(hours=hours), machine_class)
+    raise typer.Exit(EXIT_REGRESSION if any(one.problem for one in watched) else EXIT_CLEAN)
+
+
+def watch(
+    config: NightlyConfig, tracker: Tracker, limit: timedelta = timedelta(hours=HOURS), machine_class: str | None = None
+) -> list[Watched]:
+    """Look at every class, say how it is, and file that."""
+    name = load_suite(config.suite).name
+    watched = look(open_store(config.store), name, machine_class, limit, datetime.now(UTC))
     for one in watched:
         console.print(Text(f"{one.suite} on {one.machine_class}: {one.problem or _well(one)}"))
-    file(chosen, watched)
-    raise typer.Exit(EXIT_REGRESSION if any(one.problem for one in watched) else EXIT_CLEAN)
+    file(config, watched, tracker)
+    return watched
 
 
 def look(store: Store, suite: str, machine_class: str | None, limit: timedelta, now: datetime) -> list[Watched]:
@@ -88,9 +99,8 @@ def _look_at(
     return Watched(suite, machine_class, newest, "")
 
 
-def file(config: NightlyConfig, watched: Sequence[Watched]) -> None:
+def file(config: NightlyConfig, watched: Sequence[Watched], tracker: Tracker) -> None:
     """One issue per class: open while something is missing, closed when it has come."""
-    tracker = open_tracker(config)
     if any(_is_well(one) for one in watched) and all(one.machine_class != ANY_CLASS for one in watched):
         watched = [*watched, Watched(watched[0].suite, ANY_CLASS, None, "")]
     for one in watched:

@@ -14,6 +14,7 @@ from baselines.history import add_night
 from baselines.runs import store_run
 from baselines.store import open_store
 from bot.config import NightlyConfig
+from bot.filing import open_tracker
 from bot.watchdog import file, look
 from torchbenchmark.records import Status
 
@@ -76,7 +77,7 @@ def test_one_issue_is_opened_and_closed_when_a_night_has_come(any_store, tmp_pat
         return {path.read_text().partition("\n")[0]: path.read_text() for path in (tmp_path / "outbox").glob("*.md")}
 
     def watch(days):
-        file(config, look(any_store, "smoke", None, LIMIT, at(days)))
+        file(config, look(any_store, "smoke", None, LIMIT, at(days)), open_tracker(config))
 
     watch(0)
     (text,) = issues().values()

@@ -1,0 +1,37 @@
+"""The summary of a nightly on the page of its workflow run: the verdict, and the tests that are not as they were."""
+
+from collections.abc import Sequence
+
+from baselines.report import Report, State
+from bot.pages.issue import inline_code
+
+MOST_ROWS = 60
+_AS_BEFORE = (State.UNCHANGED, State.NEW)
+
+
+def render_summary(report: Report, score: float | None, issues: Sequence[str]) -> str:
+    """Markdown. `issues` are the titles of what is filed."""
+    tonight = report.tonight
+    lines = [
+        f"## Nightly: {report.verdict}",
+        "",
+        inline_code(report.reason),
+        "",
+        f"{inline_code(report.suite)} on {inline_code(report.machine_class)}, build {inline_code(tonight.build)}, "
+        f"{tonight.coverage:.0%} of the planned tests delivered"
+        + (f", score {score:.1f}" if score is not None else ""),
+        "",
+    ]
+    rows = [row for row in report.rows if row.state not in _AS_BEFORE]
+    if rows:
+        lines += ["| test | state | change | reason |", "|---|---|--:|---|"]
+        for row in rows[:MOST_ROWS]:
+            change = f"{row.change:+.1%}" if row.change is not None else ""
+            reason = inline_code(row.reason) if row.reason else ""
+            lines.append(f"| {inline_code(row.test)} | {row.state} | {change} | {reason} |")
+        if len(rows) > MOST_ROWS:
+            lines += ["", f"…and {len(rows) - MOST_ROWS} more."]
+        lines.append("")
+    lines += [f"- issue: {inline_code(title)}" for title in issues]
+    lines.append(f"- run {inline_code(tonight.run)}, {inline_code(tonight.key)}")
+    return "\n".join(lines) + "\n\n"

@@ -1,0 +1,160 @@
+"""The steps of the workflows in .github/workflows: the commands of the nightly, told in the way of GitHub Actions.
+
+A step succeeds if it has done its work, whatever it has found: a regression is an annotation, an issue and exit code 0.
+So a step can tell it from a crash, which may end with any exit code. docs/actions.md describes the jobs.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from baselines.report import Report
+from bot.config import ConfigOption, NightlyConfig, load_config
+from bot.errors import BotError
+from bot.github.issue_file import IssueFile
+from bot.github.workflow_log import add_summary, annotate, foreign_output, forget_command_files, set_output
+from bot.pages.issue import inline_code
+from bot.pages.job_summary import render_summary
+from bot.sharded import conclude_files, plan_run
+from bot.watchdog import watch
+from torchbenchmark.builds.installation import install
+from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run, request_of
+from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.records import Run
+from torchbenchmark.runner import start_run
+from torchbenchmark.shards import RunPlan, parse_shard, read_plan
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, new_app
+
+MOST_NAMED = 20  # failed tests in one annotation
+
+IssuesOption = Annotated[Path, typer.Option(help="The file in which issues are left, for `torchbench file`.")]
+
+
+def register(app: typer.Typer) -> None:
+    workflow = new_app("The steps of the GitHub workflows (docs/actions.md).")
+    for name, command in (
+        ("plan", plan_command),
+        ("measure", measure_command),
+        ("conclude", conclude_command),
+        ("watchdog", watchdog_command),
+    ):
+        workflow.command(name)(command)
+    app.add_typer(workflow, name="workflow")
+
+
+@contextmanager
+def _step(name: str) -> Iterator[None]:
+    """What others wrote is kept from commanding the runner; an error is an annotation too."""
+    try:
+        with foreign_output():
+            yield
+    except SentinelError as error:
+        annotate("error", f"{name} failed", str(error))
+        raise
+
+
+def plan_command(
+    shards: Annotated[int, typer.Option(min=1, help="How many machines measure.")],
+    config: ConfigOption = Path("nightly.yaml"),
+    out: Annotated[Path, typer.Option(help="The file of the plan to write.")] = Path("plan.json"),
+) -> None:
+    """`torchbench plan`. Outputs: `run`, its name, and `shards`, the jobs of the matrix."""
+    with _step("plan"):
+        plan = plan_run(load_config(config), shards, out)
+    set_output("run", plan.run)
+    set_output("shards", json.dumps(matrix(len(plan.shards))))
+
+
+def matrix(count: int) -> list[dict[str, str]]:
+    """One job per shard: its number, and a name that a file and an artifact may have. Nothing of it is foreign text."""
+    return [
+        {"shard": f"{index}/{count}", "name": f"shard-{index:0{len(str(count))}}-of-{count}"}
+        for index in range(1, count + 1)
+    ]
+
+
+def measure_command(
+    plan: Annotated[Path, typer.Option(help="The plan of the run.")],
+    shard: Annotated[str, typer.Option(help="Which shard to measure, i/n.")],
+    out: Annotated[Path, typer.Option(help="The file of records to write.")],
+    into: Annotated[Path, typer.Option(help="The folder into which the build of the plan is installed.")],
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """`torchbench build`, if the plan pins one, and `torchbench run` of one shard.
+
+    Exit code 0: every test has its record, also if tests failed, which is for the judging job to say.
+    """
+    end_children_on_termination()
+    forget_command_files()  # the build is not ours
+    with _step(f"shard {shard}"):
+        planned = read_plan(plan)
+        request = request_of(planned, parse_shard(shard))
+        python = interpreter(planned, load_config(config), into)
+        if python is not None:
+            request = dataclasses.replace(request, python=python)
+        with TerminalReporter() as reporter:
+            done = start_run(request, out, reporter)
+        print_run(done)
+        if done.missing:
+            raise BenchmarkError(f"{out}: {len(done.missing)} of {len(done.header.plan)} tests have no record")
+    if failed := failures(done):
+        annotate("warning", f"shard {shard}: {len(failed)} tests failed", "\n".join(failed[:MOST_NAMED]))
+
+
+def interpreter(plan: RunPlan, config: NightlyConfig, into: Path) -> Path | None:
+    """The build to measure: the one of the plan, installed; else what the configuration names; None for this one."""
+    return install(plan.build, into) if plan.build is not None else config.python
+
+
+def failures(run: Run) -> list[str]:
+    return [f"{record.test}: {record.status}, {record.reason}" for record in run.records if record.status.failed]
+
+
+def conclude_command(
+    shards: Annotated[Path, typer.Argument(help="The folder into which the shards were downloaded.")],
+    run: Annotated[str, typer.Option(help="Name of the run, as it was planned; shards of others are left out.")],
+    issues: IssuesOption,
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """`torchbench conclude` of the shards that have come. Exit code 0: clean, or a regression; 2: broken."""
+    chosen, tracker = load_config(config), IssueFile(issues)
+    summary_file = chosen.work / "nightly.json"
+    summary_file.unlink(missing_ok=True)  # what is there afterwards is tonight's
+    with _step("conclude"):
+        files = sorted(shards.rglob("*.jsonl"))
+        if not files:
+            raise BotError(f"{shards}: no shard has come; see the measuring jobs")
+        code = conclude_files(chosen, files, tracker, run)
+    summary = json.loads(summary_file.read_bytes()) if summary_file.exists() else None
+    _tell_conclusion(code, summary)
+    raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
+
+
+def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
+    if summary is None:
+        annotate("error", "nightly: broken", "no verdict was reached; see the log of this step")
+        return
+    report = Report.model_validate(summary["report"])
+    add_summary(
+        render_summary(
+            report, summary["score"]["total"] if summary["score"] else None, [one["title"] for one in summary["issues"]]
+        )
+    )
+    if code == EXIT_CLEAN:
+        return
+    annotate("warning" if code == EXIT_REGRESSION else "error", f"nightly: {report.verdict}", report.reason)
+
+
+def watchdog_command(issues: IssuesOption, config: ConfigOption = Path("nightly.yaml")) -> None:
+    """`torchbench watchdog`, its issues left in a file. Exit code 0, also if something is missing."""
+    with _step("watchdog"):
+        watched = watch(load_config(config), IssueFile(issues))
+    for one in watched:
+        add_summary(f"- {inline_code(f'{one.suite} on {one.machine_class}')}: {inline_code(one.problem or 'well')}\n")
+        if one.problem:
+            annotate("warning", "watchdog", f"{one.suite} on {one.machine_class}: {one.problem}")
