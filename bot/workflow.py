@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from baselines.policy import load_policy
 from baselines.report import Report
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
@@ -65,7 +66,9 @@ def plan_command(
 ) -> None:
     """`torchbench plan`. Outputs: `run`, its name, and `shards`, the jobs of the matrix."""
     with _step("plan"):
-        plan = plan_run(load_config(config), shards, out)
+        chosen = load_config(config)
+        load_policy(chosen.policy)  # no night is measured that could not be judged
+        plan = plan_run(chosen, shards, out)
     set_output("run", plan.run)
     set_output("shards", json.dumps(matrix(len(plan.shards))))
 

@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 BUCKET = "torchbench-tests"
 ACCESS_KEY, SECRET_KEY = "AKIDTESTS", "a-secret-of-the-tests"
+READER_KEY = "AKIDREADER"  # of SeaweedFS, with the same secret: may read and list, and not write
 READY_TIMEOUT_S = 60
 
 
@@ -84,12 +85,14 @@ def moto() -> Iterator[Endpoint]:
 def seaweedfs(folder: Path) -> Iterator[Endpoint]:
     """A real object store with signatures and conditional writes."""
     master, master_grpc, volume, volume_grpc, filer, filer_grpc, s3, s3_grpc = free_ports(8)
-    identity = {
-        "name": "tests",
-        "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
-        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-    }
-    (folder / "ids.json").write_text(json.dumps({"identities": [identity]}))
+    identities = [
+        {"name": name, "credentials": [{"accessKey": key, "secretKey": SECRET_KEY}], "actions": actions}
+        for name, key, actions in (
+            ("tests", ACCESS_KEY, ["Admin", "Read", "Write", "List", "Tagging"]),
+            ("reader", READER_KEY, ["Read", "List"]),
+        )
+    ]
+    (folder / "ids.json").write_text(json.dumps({"identities": identities}))
     (folder / "data").mkdir()
     ports = {
         "master.port": master, "master.port.grpc": master_grpc, "volume.port": volume, "volume.port.grpc": volume_grpc,

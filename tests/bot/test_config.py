@@ -56,3 +56,26 @@ def test_a_missing_file_is_told(tmp_path):
 def test_the_configuration_of_make_nightly_is_valid():
     loaded = load_config(Path(__file__).parents[2] / "nightly.yaml")
     assert (loaded.suite, loaded.device, loaded.policy) == ("smoke", "cpu", "smoke")
+
+
+def test_store_and_repository_may_be_named_by_variables_of_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHBENCH_STORE", "s3://bucket/prefix")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/name")
+    loaded = config(tmp_path, "store: $TORCHBENCH_STORE\ngithub: $GITHUB_REPOSITORY\n")
+    assert (loaded.store, loaded.github) == ("s3://bucket/prefix", "owner/name")
+    for value in ("", " "):
+        monkeypatch.setenv("TORCHBENCH_STORE", value)
+        with pytest.raises(BotError, match=r"nightly\.yaml: key store: .*the environment has no TORCHBENCH_STORE"):
+            config(tmp_path, "store: $TORCHBENCH_STORE\n")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "no repository")
+    with pytest.raises(BotError, match=r"key github"):
+        config(tmp_path, "github: $GITHUB_REPOSITORY\n")
+    assert config(tmp_path, "owners: [$TEAM]\n").owners == ("$TEAM",)
+
+
+def test_the_configuration_of_the_workflow_is_valid(monkeypatch):
+    monkeypatch.setenv("TORCHBENCH_STORE", "s3://bucket/prefix")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "owner/name")
+    loaded = load_config(Path(__file__).parents[2] / ".github" / "nightly.yaml")
+    assert (loaded.suite, loaded.device, loaded.github) == ("v1", "cuda", "owner/name")
+    assert loaded.build.packages[0] == "torch"

@@ -1,0 +1,184 @@
+"""Runs the workflows of this repository by `act` on this machine, with stand-ins for the actions of others.
+
+The repository is a copy of what the jobs need. Stand-ins keep artifacts in a folder, and give credentials of an S3
+server for a role, to jobs with `id-token: write` only: act itself knows no permissions.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+from s3_servers import program
+
+ROOT = Path(__file__).parents[2]
+NEEDED = (".github", "baselines", "bot", "score", "torchbenchmark", "constraints.txt", "pyproject.toml")
+NEEDED += ("regression_detector.py",)
+
+UPLOAD = """
+name: upload
+description: A folder as the store of artifacts.
+inputs: {name: {}, path: {}, if-no-files-found: {}, overwrite: {}, retention-days: {}}
+outputs: {artifact-id: {value: "${{ steps.keep.outputs.artifact-id }}"}}
+runs:
+  using: composite
+  steps:
+    - id: keep
+      shell: bash
+      env: {NAME: "${{ inputs.name }}", FILE: "${{ inputs.path }}", MISSING: "${{ inputs.if-no-files-found }}"}
+      run: |
+        if [ -e "$FILE" ]; then
+          rm -rf "ARTIFACTS/$NAME" && mkdir -p "ARTIFACTS/$NAME" && cp "$FILE" "ARTIFACTS/$NAME/"
+          echo "artifact-id=1" >> "$GITHUB_OUTPUT"
+        else
+          echo "no file $FILE" && [ "$MISSING" != error ]
+        fi
+"""
+DOWNLOAD = """
+name: download
+description: Of one name into the path, of a pattern into a folder each.
+inputs: {name: {}, pattern: {}, path: {default: .}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {NAME: "${{ inputs.name }}", PATTERN: "${{ inputs.pattern }}", INTO: "${{ inputs.path }}"}
+      run: |
+        if [ -n "$NAME" ]; then
+          mkdir -p "$INTO" && cp "ARTIFACTS/$NAME/"* "$INTO/"
+        else
+          for found in ARTIFACTS/$PATTERN; do
+            [ ! -d "$found" ] || { mkdir -p "$INTO" && cp -r "$found" "$INTO/"; }
+          done
+        fi
+"""
+CREDENTIALS = """
+name: assume a role
+description: The credentials of a role, for jobs that may ask for a token.
+inputs: {role-to-assume: {required: true}, aws-region: {required: true}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {ROLE: "${{ inputs.role-to-assume }}", REGION: "${{ inputs.aws-region }}"}
+      run: |
+        grep -qx "$GITHUB_WORKFLOW/$GITHUB_JOB" "ROLES/jobs-with-id-token" || { echo "no id-token here"; exit 1; }
+        cat "ROLES/$ROLE" >> "$GITHUB_ENV"
+        echo "AWS_REGION=$REGION" >> "$GITHUB_ENV"
+"""
+NOTHING = "name: nothing\ndescription: Not called.\nruns: {using: composite, steps: [{shell: bash, run: 'exit 1'}]}\n"
+STAND_INS = {
+    "actions/upload-artifact": UPLOAD,
+    "actions/download-artifact": DOWNLOAD,
+    "aws-actions/configure-aws-credentials": CREDENTIALS,
+    "actions/setup-python": NOTHING,
+}
+
+
+def workflows(folder: Path = ROOT) -> dict[str, dict]:
+    """The workflows by their names. (YAML takes the key `on` for true.)"""
+    read = [yaml.safe_load(path.read_text()) for path in sorted((folder / ".github/workflows").glob("*.yml"))]
+    return {workflow["name"]: workflow for workflow in read}
+
+
+def actions_used(folder: Path = ROOT) -> set[str]:
+    """`OWNER/NAME@REF` of every step, of workflows and of actions."""
+    steps = [step for one in workflows(folder).values() for job in one["jobs"].values() for step in job["steps"]]
+    for path in (folder / ".github/actions").glob("*/action.yml"):
+        steps += yaml.safe_load(path.read_text())["runs"]["steps"]
+    return {step["uses"] for step in steps if "uses" in step}
+
+
+@dataclass
+class Acting:
+    """A repository whose workflows are run."""
+
+    folder: Path
+    github: str  # address of the API
+    token: str
+    roles: Mapping[str, Mapping[str, str]]  # variables of the environment that a role brings
+    variables: Mapping[str, str]  # of the repository
+    repository: str
+    files: Mapping[str, Mapping[str, object]]  # YAML to be added
+    _stand_ins: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name in NEEDED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            (self.checkout).mkdir(parents=True, exist_ok=True)
+            options = {"ignore": shutil.ignore_patterns("__pycache__")} if copy is shutil.copytree else {}
+            copy(ROOT / name, self.checkout / name, **options)
+        for name, content in self.files.items():
+            (self.checkout / name).write_text(yaml.safe_dump(dict(content)))
+        self.artifacts.mkdir()
+        self._keep_roles()
+        self._make_stand_ins()
+        identity = ("-c", "user.name=tests", "-c", "user.email=tests@example.org")
+        for command in (
+            ("init", "--quiet", "--initial-branch", "main"),
+            ("remote", "add", "origin", f"https://github.com/{self.repository}"),
+            ("add", "--all"),
+            (*identity, "commit", "--quiet", "--message", "all"),
+        ):
+            subprocess.run(["git", *command], cwd=self.checkout, check=True)
+
+    @property
+    def checkout(self) -> Path:
+        return self.folder / "checkout"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.folder / "artifacts"
+
+    def start(self, workflow: str, log: Path, **variables: str) -> "subprocess.Popen[bytes]":
+        """Start a workflow by hand; what the jobs say goes to the log."""
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        command = [program("act"), "workflow_dispatch", "--workflows", f".github/workflows/{workflow}.yml"]
+        command += ["--no-cache-server", "--concurrent-jobs", "1", "--secret", f"GITHUB_TOKEN={self.token}"]
+        command += [f"--platform={label}=-self-hosted" for label in ("ubuntu-latest", "self-hosted", "gpu")]
+        command += [f"--local-repository={stand_in}" for stand_in in self._stand_ins]
+        command += [f"--var={name}={value}" for name, value in {**self.variables, **variables}.items()]
+        command += [f"--env=TORCHBENCH_PYTHON={sys.executable}", f"--env=GITHUB_API_URL={self.github}"]
+        command += ["--env=NO_COLOR=1", "--env=COLUMNS=160"]  # act gives every step a terminal
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+        with open(log, "wb") as file:
+            return subprocess.Popen(command, cwd=self.checkout, env=environment, stdout=file, stderr=file)
+
+    def run(self, workflow: str, **variables: str) -> tuple[int, str]:
+        """Run a workflow to its end: the exit code of act, and what the jobs said."""
+        log = self.folder / f"{workflow}.log"
+        ended = self.start(workflow, log, **variables).wait(timeout=280)
+        return ended, log.read_text()
+
+    def _keep_roles(self) -> None:
+        roles = self.folder / "roles"
+        roles.mkdir()
+        for role, variables in self.roles.items():
+            (roles / role).write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
+        allowed = [
+            f"{name}/{job}\n"
+            for name, workflow in workflows(self.checkout).items()
+            for job, content in workflow["jobs"].items()
+            if content["permissions"].get("id-token") == "write"
+        ]
+        (roles / "jobs-with-id-token").write_text("".join(allowed))
+
+    def _make_stand_ins(self) -> None:
+        for used in actions_used(self.checkout):
+            name, _, _ = used.partition("@")
+            if name in STAND_INS:
+                folder = self.folder / "stand-ins" / name.replace("/", "-")
+                folder.mkdir(parents=True)
+                text = STAND_INS[name].replace("ARTIFACTS", str(self.artifacts))
+                (folder / "action.yml").write_text(text.replace("ROLES", str(self.folder / "roles")))
+                self._stand_ins.append(f"{used}={folder}")
+
+
+def plan_of(acting: Acting) -> dict:
+    return json.loads((acting.artifacts / "plan" / "plan.json").read_text())

@@ -1,0 +1,164 @@
+"""The workflows as files: valid, pinned, and with no more rights than each job needs. What they do is in tests/e2e."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from s3_servers import program
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+ACTIONS = sorted((GITHUB / "actions").glob("*/action.yml"))
+FILES = [*WORKFLOWS, *ACTIONS]
+
+# Every finding that is ignored, and how often. Each comment gives its reason.
+IGNORED = {
+    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 4,
+    ("watchdog.yml", "self-repository", "act, which the tests use, knows no $/"): 2,
+}
+READS = {"contents": "read"}
+PERMISSIONS = {
+    ("ci.yml", "test"): READS,
+    ("nightly.yml", "plan"): {**READS, "id-token": "write"},
+    ("nightly.yml", "measure"): READS,
+    ("nightly.yml", "detect"): {**READS, "id-token": "write"},
+    ("nightly.yml", "file"): {**READS, "issues": "write"},
+    ("watchdog.yml", "look"): {**READS, "id-token": "write"},
+    ("watchdog.yml", "file"): {**READS, "issues": "write"},
+}
+
+
+def parsed(path: Path) -> dict[Any, Any]:
+    return yaml.safe_load(path.read_text())
+
+
+def jobs() -> dict[tuple[str, str], dict[str, Any]]:
+    return {(path.name, name): job for path in WORKFLOWS for name, job in parsed(path)["jobs"].items()}
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    content = parsed(path)
+    if path in ACTIONS:
+        return content["runs"]["steps"]
+    return [step for job in content["jobs"].values() for step in job["steps"]]
+
+
+def lint(*command: object) -> None:
+    name, *arguments = map(str, command)
+    ended = subprocess.run([program(name), *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_there_are_the_workflows_that_the_documentation_describes():
+    described = (ROOT / "docs" / "actions.md").read_text()
+    assert {path.name for path in WORKFLOWS} == {"ci.yml", "nightly.yml", "watchdog.yml"}
+    assert all(f"`{path.name}`" in described for path in WORKFLOWS)
+
+
+def test_workflows_and_actions_are_valid():
+    lint("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
+    lint("check-jsonschema", "--builtin-schema", "vendor.github-actions", *ACTIONS)
+    lint("actionlint", *WORKFLOWS)
+
+
+def test_zizmor_finds_nothing_also_not_what_only_pedants_mind():
+    lint("zizmor", "--offline", "--no-progress", "--no-config", "--strict-collection", "--persona=pedantic", *FILES)
+
+
+def test_what_zizmor_ignores_is_listed_here_with_its_reason():
+    found: dict[tuple[str, str, str], int] = {}
+    for path in FILES:
+        for rule, reason in re.findall(r"zizmor: *ignore\[(.*?)\] *(.*)", path.read_text()):
+            found[path.name, rule, reason] = found.get((path.name, rule, reason), 0) + 1
+    assert found == IGNORED
+    assert not list(ROOT.glob("*zizmor.y*ml")) + list(GITHUB.glob("*zizmor.y*ml"))
+    assert parsed(GITHUB / "actionlint.yaml") == {"self-hosted-runner": {"labels": ["gpu"]}}
+
+
+def test_every_action_of_others_is_pinned_by_commit_with_its_version():
+    versions: dict[str, set[str]] = {}
+    for path in FILES:
+        for line in re.findall(r"uses: *(.*)", path.read_text()):
+            if line.startswith("./.github/actions/"):
+                continue
+            name, pin = re.fullmatch(r"([\w.-]+/[\w./-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)", line).groups()
+            versions.setdefault(name, set()).add(pin)
+    assert len(versions) == 6
+    assert all(len(pins) == 1 for pins in versions.values()), "one action, one version"
+
+
+def test_each_job_has_the_permissions_that_it_needs_and_no_other():
+    assert all(parsed(path)["permissions"] == {} for path in WORKFLOWS)
+    assert {key: job["permissions"] for key, job in jobs().items()} == PERMISSIONS
+    for permissions in PERMISSIONS.values():
+        assert not {"id-token", "issues"} <= set(permissions), "who writes the store files no issue"
+
+
+def test_a_role_is_assumed_only_beside_the_permission_and_the_writing_one_only_where_the_night_is_judged():
+    roles = {
+        key: step["with"]["role-to-assume"]
+        for key, job in jobs().items()
+        for step in job["steps"]
+        if "configure-aws-credentials" in step.get("uses", "")
+    }
+    assert roles == {
+        ("nightly.yml", "plan"): "${{ vars.TORCHBENCH_READER_ROLE }}",
+        ("nightly.yml", "detect"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
+        ("watchdog.yml", "look"): "${{ vars.TORCHBENCH_READER_ROLE }}",
+    }
+    assert set(roles) == {key for key, permissions in PERMISSIONS.items() if "id-token" in permissions}
+
+
+def test_the_writing_role_is_assumed_directly_before_it_is_used():
+    names = [step.get("name", "") for step in jobs()["nightly.yml", "detect"]["steps"]]
+    assume = names.index("Assume the role that writes the store")
+    assert names[assume + 1] == "Store the shards, and judge the night"
+
+
+def test_the_only_secret_is_the_token_of_the_filing_steps():
+    with_token = [(path.name, step["name"]) for path in FILES for step in steps(path) if "github.token" in str(step)]
+    assert with_token == [("nightly.yml", "File"), ("watchdog.yml", "File")]
+    assert not [path.name for path in FILES if "secrets." in path.read_text()]
+
+
+def test_nothing_is_interpolated_into_a_shell():
+    scripts = [step["run"] for path in FILES for step in steps(path) if "run" in step]
+    assert scripts
+    assert not [script for script in scripts if "${{" in script]
+
+
+def test_the_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happens():
+    job = jobs()["nightly.yml", "measure"]
+    assert job["runs-on"] == ["self-hosted", "gpu"]
+    assert job["strategy"]["fail-fast"] is False
+    last = job["steps"][-1]
+    assert "upload-artifact" in last["uses"] and last["if"] == "always()"
+    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] != "measure")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_cache_is_restored_and_no_credentials_are_left_in_a_checkout(path):
+    for step in steps(path):
+        action, options = step.get("uses", ""), step.get("with", {})
+        assert "actions/cache" not in action and "cache" not in options
+        if "actions/checkout" in action:
+            assert options == {"persist-credentials": False}
+        if "actions/setup-node" in action:
+            assert options["package-manager-cache"] is False
+
+
+def test_every_job_ends_in_time_and_no_two_nights_are_measured_at_once():
+    assert all(isinstance(job["timeout-minutes"], int) for job in jobs().values())
+    nightly = parsed(GITHUB / "workflows" / "nightly.yml")
+    assert nightly["concurrency"] == {"group": "torchbench-nightly", "cancel-in-progress": False}
+    assert {"schedule", "workflow_dispatch"} == set(nightly[True])  # YAML takes `on` for true
+
+
+def test_pull_requests_run_what_every_machine_runs():
+    workflow = parsed(GITHUB / "workflows" / "ci.yml")
+    assert "pull_request" in workflow[True] and "pull_request_target" not in workflow[True]
+    assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step] == [".ci/run"]
