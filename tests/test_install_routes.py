@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 import yaml
-from github_servers import BOT, REPOSITORY, TOKENS, github, needs_emulator
+from github_servers import BOT, REPOSITORY, TOKENS, github, needs_emulator, own_github
 from night_factory import FIRST_NIGHT, A, run_of
 
 from baselines.history import add_night
@@ -287,19 +287,19 @@ def keep_an_old_night(folder: Path, **tracker: str) -> None:
 
 
 @pytest.mark.quiet
-@needs_emulator
+@pytest.mark.parametrize("server", ["fake", pytest.param("emulator", marks=needs_emulator)])
 def test_a_cold_environment_without_torch_files_on_github(
-    cold: Cold, elsewhere: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    server: str, cold: Cold, elsewhere: Path, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     keep_an_old_night(elsewhere, github=REPOSITORY)
-    with github(tmp_path) as hub:
+    with (own_github if server == "fake" else github)(tmp_path) as hub:
         for label in LABELS:  # as on any night but the first
             hub.call("POST", "labels", name=label, color="ededed")
         timed, output = cold.watch(elsewhere, GITHUB_API_URL=hub.url, GITHUB_TOKEN=TOKENS[BOT])
         (issue,) = hub.issues()
     assert "issue created" in output
     assert (issue["title"], issue["state"]) == ("No nightly of smoke on cpu-4t", "open")
-    record_property("figure", f"installed into a cold environment and watched, against the fake GitHub: {timed}")
+    record_property("figure", f"installed into a cold environment and watched, against the {server} of GitHub: {timed}")
 
 
 @pytest.mark.quiet
