@@ -1,6 +1,7 @@
 """The workflows as they stand, run by act: a clean night, a slowed build, a machine that dies; and the watchdog."""
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -79,16 +80,24 @@ def stored_shards() -> list[str]:
     return sorted(open_store(f"s3://{BUCKET}/{PREFIX}").list("runs/"))
 
 
-def kill_the_driver_of(shard: str, below: Path) -> None:
-    """Kill the measuring step of a shard, as soon as it is there, as the system does when memory ends."""
-    deadline = time.monotonic() + 120
+def kill_the_driver_of(model: str, acting: Acting) -> str:
+    """Kill the measuring step of the model's shard, as soon as it is there, as the system does when memory ends.
+
+    Returns the shard.
+    """
+    deadline, below = time.monotonic() + 120, acting.folder
+    while not (acting.artifacts / "plan" / "plan.json").exists():
+        assert time.monotonic() < deadline, "nothing was planned"
+        time.sleep(0.02)
+    time.sleep(0.2)  # the copying ends
+    shard = f"{plan_of(acting)['shards'].index([model]) + 1}/2"
     while time.monotonic() < deadline:
         for entry in Path("/proc").iterdir():
             try:
                 arguments = (entry / "cmdline").read_text().split("\0") if entry.name.isdigit() else []
                 if "measure" in arguments and shard in arguments and (entry / "cwd").readlink().is_relative_to(below):
                     os.kill(int(entry.name), signal.SIGKILL)
-                    return
+                    return shard
             except OSError:
                 continue
         time.sleep(0.02)
@@ -129,14 +138,10 @@ def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     assert len(stored_shards()) == 4
 
     # The next night, the machine of the slower model dies: the other shard is kept, and no second issue is filed.
-    shards = plan_of(acting)["shards"]
-    dying = f"{shards.index(['dlrm']) + 1}/2"
-    for shard in acting.artifacts.glob("shard-*"):
-        for file in shard.iterdir():
-            file.unlink()
-        shard.rmdir()
+    shutil.rmtree(acting.artifacts)  # each run has its own
+    acting.artifacts.mkdir()
     workflow = acting.start("nightly", acting.folder / "third.log", TORCHBENCH_CONFIG="slowed.yaml")
-    kill_the_driver_of(dying, acting.folder)
+    dying = kill_the_driver_of("dlrm", acting)
     exit_code, log = workflow.wait(timeout=200), (acting.folder / "third.log").read_text()
     assert exit_code == 1, log
     assert f"shard {dying} is missing" in log
