@@ -1,6 +1,7 @@
 """The workflows as they stand, run by act: a clean night, a slowed build, a machine that dies; and the watchdog."""
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -148,4 +149,4 @@ def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     assert "::error title=nightly" in log
     assert len(stored_shards()) == 5
     assert len(tracker.issues()) == 2
-    assert "issue unchanged" in log or "issue updated" in log
+    assert re.search(r"\[nightly/file *\] 🏁  Job succeeded", log), "what the others showed is filed"
