@@ -143,7 +143,7 @@ def test_text_of_a_model_neither_commands_the_runner_nor_becomes_markdown(job):
     ended = job.conclude(Run(hostile.header, records), run="r0007")
     assert ended.returncode == 0, ended.stdout
     assert all(command.startswith("::warning title=nightly") for command in obeyed(ended.stdout))
-    assert "`::error::pwned ¦ <img src=x> [link](http://evil) 'code'`" in job.said("GITHUB_STEP_SUMMARY")
+    assert "::error::pwned ¦ <img src=x> [link](http://evil) 'code'`" in job.said("GITHUB_STEP_SUMMARY")
 
 
 def test_while_foreign_text_is_printed_the_runner_obeys_nothing_and_after_an_error_again(capfd):
@@ -220,9 +220,10 @@ def test_a_failed_test_fails_no_job_and_the_build_can_neither_command_the_runner
     assert warning.startswith("::warning title=shard 1/1%3A 1 tests failed::test_train[hostile-cpu-eager-tiny]")
     assert "raised, sees []" in warning
 
-    ended = job.step(*measure[:5], "--shard", "2/2", *measure[7:])
+    ended = job.step(*measure, "--shard", "2/2")
     assert ended.returncode == 2
-    assert "the plan has 1 shards" in obeyed(ended.stdout)[0]
+    (error,) = obeyed(ended.stdout)
+    assert error.startswith("::error title=shard 2/2 failed::") and "the plan has 1 shards" in error
 
 
 def test_the_build_of_the_plan_is_installed_and_else_the_one_of_the_configuration_is_measured(
