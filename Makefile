@@ -59,7 +59,7 @@ $(TEST_READY): $(VENV)/.created pyproject.toml constraints.txt
 
 # An emulator of GitHub, for the tests of the issues; without node 20 and npm they run on our own fake alone.
 $(NODE_READY): tests/node/package-lock.json
-	@if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20)'; \
+	@if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; \
 	then npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \
 	else echo "no npm, or a node before 20: the tests against the emulator of GitHub are skipped"; fi
 

@@ -102,7 +102,7 @@ def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp
     config = NightlyConfig(github=REPOSITORY, github_login=BOT)
 
     def watch(days):
-        file(config, look(store, "smoke", None, LIMIT, at(days)))
+        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config))
         return [(issue["state"], issue["title"]) for issue in hub.issues()]
 
     kept(store, 0)
@@ -130,10 +130,10 @@ def test_a_class_that_is_retired_takes_its_issue_with_it(any_store, tmp_path):
 
     kept(any_store, 0, machine_class="cpu-old")
     kept(any_store, 0)
-    file(config, look(any_store, "smoke", None, LIMIT, at(2)))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config))
     assert states() == {"# No nightly of smoke on cpu-4t": True, "# No nightly of smoke on cpu-old": True}
     kept(any_store, 40)
-    file(config, look(any_store, "smoke", None, LIMIT, at(40)))
+    file(config, look(any_store, "smoke", None, LIMIT, at(40)), open_tracker(config))
     assert states() == {"# No nightly of smoke on cpu-4t": False, "# No nightly of smoke on cpu-old": False}
 
 
@@ -143,15 +143,15 @@ def test_the_issue_of_no_night_at_all_stays_open_until_a_class_is_well(any_store
     def is_open():
         return "*open*" in (tmp_path / "outbox" / next(iter(names))).read_text()
 
-    file(config, look(any_store, "smoke", None, LIMIT, at(0)))
+    file(config, look(any_store, "smoke", None, LIMIT, at(0)), open_tracker(config))
     names = [path.name for path in (tmp_path / "outbox").glob("*.md")]
     kept(any_store, 0)
-    file(config, look(any_store, "smoke", None, LIMIT, at(2)))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config))
     assert is_open()
     kept(any_store, 2)
-    file(config, look(any_store, "smoke", "cpu-8t", LIMIT, at(2)))
+    file(config, look(any_store, "smoke", "cpu-8t", LIMIT, at(2)), open_tracker(config))
     assert is_open()
-    file(config, look(any_store, "smoke", None, LIMIT, at(2.1)))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2.1)), open_tracker(config))
     assert not is_open()
 
 

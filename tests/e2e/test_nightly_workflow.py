@@ -28,11 +28,11 @@ CONFIG = {
     "github": "$GITHUB_REPOSITORY",
 }
 
-# Both shards are measured at once here: no change but a gross one is one.
+# Both shards are measured at once here, beside whatever other tests run: no change but a gross one is one.
 POLICY = {
     "name": "gross",
-    "description": "Nearly twice as slow.",
-    "per_test": 0.9,
+    "description": "Three times as slow.",
+    "per_test": 2.0,
     "total": 0.9,
     "nights": 7,
     "min_coverage": 0.8,
@@ -51,7 +51,7 @@ def acting(tmp_path, tracker, seaweedfs_endpoint, monkeypatch):
     seaweedfs_endpoint.use(monkeypatch)
     writer = seaweedfs_endpoint.variables()
     usual = make_slow_build(tmp_path / "usual", operator="embedding_bag", training=0, inference=0)
-    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", training=100, inference=100)
+    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", training=250, inference=250)
     folder = tmp_path / "acting"
     (folder / "checkout").mkdir(parents=True)
     write_suite(folder / "checkout", ["dlrm", "soft_actor_critic"])
@@ -106,7 +106,6 @@ def kill_the_driver_of(model: str, acting: Acting) -> str:
 
 
 @needs_emulator
-@pytest.mark.quiet
 @pytest.mark.timeout(600)
 def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     exit_code, log = acting.run("watchdog")
@@ -130,7 +129,7 @@ def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     # A regression is a success, with an annotation and an issue.
     exit_code, log = acting.run("nightly", TORCHBENCH_CONFIG="slowed.yaml")
     assert exit_code == 0, log
-    assert "::warning title=nightly%3A regression::slower by over 90%25: test_train[dlrm-cpu-eager-tiny] +" in log, log
+    assert "::warning title=nightly%3A regression::slower by over 200%25: test_train[dlrm-cpu-eager-tiny] +" in log, log
     assert "not measured yet" not in log  # the plan was balanced by the first night
     assert "Summary - ## Nightly: regression" in log
     _, issue = tracker.issues()
