@@ -6,12 +6,12 @@ import subprocess
 import sys
 import sysconfig
 import venv
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from package_index import tiny_torch, wheel
 
 from torchbenchmark import install as command
 from torchbenchmark.errors import BenchmarkError
@@ -19,25 +19,6 @@ from torchbenchmark.install import Interpreter, check, import_problems, look_at,
 from torchbenchmark.isolation import ModelSource
 from torchbenchmark.registry import ModelEntry, Registry
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN
-
-SMALL_TORCH = """
-class cuda:
-    is_available = staticmethod(lambda: False)
-
-class backends:
-    class cudnn:
-        is_available = staticmethod(lambda: False)
-
-class __config__:
-    show = staticmethod(lambda: "")
-
-class _C:
-    pass
-
-compiled_with_cxx11_abi = lambda: True
-from torch import version
-"""
-
 
 # Models, builds and wheels to try it on
 
@@ -62,8 +43,8 @@ def make_build(folder: Path, *, pth: str = "", **distributions: str) -> Path:
         (info / "RECORD").write_text(f"{info.name}/METADATA,,\n{info.name}/RECORD,,\n")
     if "torch" in distributions:
         (packages / "torch").mkdir()
-        (packages / "torch" / "__init__.py").write_text(SMALL_TORCH)
-        (packages / "torch" / "version.py").write_text("cuda = hip = git_version = None\n")
+        for path, text in tiny_torch(distributions["torch"]).items():
+            (packages / path).write_text(text)
     if pth:
         (packages / "overlay.pth").write_text(pth)
     return python
@@ -74,13 +55,8 @@ def site_packages(python: Path) -> Path:
 
 
 def add_wheel(folder: Path, name: str, version: str, *requires: str) -> None:
-    info = f"{name}-{version}.dist-info"
-    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        archive.writestr(f"{name}.py", "")
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
+    content = wheel(name, version, "py3-none-any", {f"{name}.py": ""}, requires)
+    (folder / f"{name}-{version}-py3-none-any.whl").write_bytes(content)
 
 
 @pytest.fixture
