@@ -197,6 +197,7 @@ def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
         tonight=tonight if math.isfinite(tonight) else None,
         nights=baseline.nights,
         others=_other_changes(test, judged.channel, evidence),
+        segment_since=_segment_since(baseline, evidence.tonight),
     )
     if not is_usable(judged.channel, tonight):
         return row.model_copy(update={"reason": f"tonight's {judged.channel} is {tonight:g}, not a positive number"})
@@ -213,6 +214,12 @@ def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
     # A test that is back but slow is a regression that its failure hid.
     state = State.FIXED if fixed and moved is not State.SLOWER else moved
     return row.model_copy(update={"state": state, "change": change, "reason": _was_failing(before) if fixed else ""})
+
+
+def _segment_since(baseline: Baseline, tonight: NightSummary) -> datetime | None:
+    if not baseline.segment.ended_by:
+        return None
+    return baseline.segment.nights[0].started if baseline.segment.nights else tonight.started
 
 
 def _without_baseline(test: str, baseline: Baseline, evidence: _Evidence, fixed: bool) -> tuple[State, str]:

@@ -2,6 +2,7 @@
 number of objects. Derived from the runs: it holds nothing that could not be made again, and always the same bytes."""
 
 import gzip
+import hashlib
 import io
 import json
 import zlib
@@ -56,19 +57,22 @@ def add_night(store: Store, prefix: str) -> NightSummary:
     """Put a stored run into the history of its month, and with it any run of the month that an interrupted writer left
     out. Several writers may do so at once. Raises BaselineError if the run itself cannot be read."""
     suite, machine_class, month = parse_run_prefix(prefix)
+    key = _month_key(suite, machine_class, month)
     night: NightSummary
 
     def add(content: bytes | None) -> bytes:
         # Read at each attempt: the writer that was faster may have stored another shard of this very run.
         nonlocal night
+        known = _known(store, key, content)
+        if prefix in known.removed and prefix in known.by_key:
+            raise BaselineError(f"{prefix}: its records were removed (baseline gc), so nothing can be added to them")
         night = summarise(load_run(store, prefix))
-        known = _decode(content)
         others = tuple(one for one in known.nights if one.key != prefix)
         return _encode(
             _completed(store, suite, machine_class, month, _Month(nights=(*others, night), removed=known.removed))[0]
         )
 
-    update(store, _month_key(suite, machine_class, month), add)
+    update(store, key, add)
     return night
 
 
@@ -94,16 +98,17 @@ def keep_without_runs(
 
     Returns those that the history holds now, and why it lacks others.
     """
+    key = _month_key(suite, machine_class, month)
     kept: list[str] = []
     problems: list[str] = []
 
     def mark(content: bytes | None) -> bytes:
         nonlocal kept, problems
-        whole, problems = _completed(store, suite, machine_class, month, _decode(content))
+        whole, problems = _completed(store, suite, machine_class, month, _known(store, key, content))
         kept = [prefix for prefix in prefixes if prefix in whole.by_key]
         return _encode(whole.model_copy(update={"removed": tuple(sorted({*whole.removed, *kept}))}))
 
-    update(store, _month_key(suite, machine_class, month), mark)
+    update(store, key, mark)
     return kept, problems
 
 
@@ -160,15 +165,16 @@ def _read_month(store: Store, suite: str, machine_class: str, month: str, read_o
 
 
 def _rebuild_month(store: Store, suite: str, machine_class: str, month: str) -> tuple[list[NightSummary], list[str]]:
+    key = _month_key(suite, machine_class, month)
     rebuilt, problems = _Month(), []
 
     def build(content: bytes | None) -> bytes:
         # Listed again at each attempt: the writer that was faster has probably added a night.
         nonlocal rebuilt, problems
-        rebuilt, problems = _completed(store, suite, machine_class, month, _decode(content).irreplaceable)
+        rebuilt, problems = _completed(store, suite, machine_class, month, _known(store, key, content).irreplaceable)
         return _encode(rebuilt)
 
-    update(store, _month_key(suite, machine_class, month), build)
+    update(store, key, build)
     return chronological(list(rebuilt.nights)), problems
 
 
@@ -218,3 +224,12 @@ def _decode(content: bytes | None) -> _Month:
         return _Month.model_validate_json(gzip.decompress(content))
     except (OSError, EOFError, zlib.error, ValidationError):
         return _Month()
+
+
+def _known(store: Store, key: str, content: bytes | None) -> _Month:
+    """The month that is about to be written again. One that cannot be read is kept aside first: it may hold the only
+    copy of nights whose runs were removed."""
+    known = _decode(content)
+    if content is not None and known == _Month():
+        store.create(f"unreadable/{key}-{hashlib.sha256(content).hexdigest()[:12]}", content)
+    return known

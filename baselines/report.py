@@ -58,6 +58,7 @@ class Row(_Schema):
     pin_change: float | None = None
     alert: UtcTime | None = None  # open since
     others: dict[str, float] = {}  # change of the channels that are not judged
+    segment_since: UtcTime | None = None  # where a change of workload or environment began the series anew
 
 
 class CountChange(_Schema):

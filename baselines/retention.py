@@ -42,6 +42,9 @@ def remove_runs(store: Store, prefixes: Sequence[str]) -> Removed:
         left += problems
         shards = list_shards(store, *month)
         for prefix in kept:
+            if any(pin.run == prefix for pin in read_pins(store, *month[:2]).values()):
+                left.append(f"{prefix}: was pinned meanwhile")
+                continue
             for key in shards.get(prefix, ()):
                 store.delete(key)
             removed.append(prefix)

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from baselines.series import NightSummary, Segment, Statistic, location, segment
@@ -65,6 +65,7 @@ def rolling_baseline(
 ) -> Baseline:
     """Median of the last valid nights' locations. `history` is oldest first, without tonight."""
     comparable = segment(tonight, history, test, channel)
+    valid = _within(valid, comparable)
     values: list[float] = []
     unusable: Counter[str] = Counter()
     for night in reversed(comparable.nights):
@@ -80,6 +81,15 @@ def rolling_baseline(
     found = ", ".join(f"{count} {reason}" for reason, count in unusable.items()) or "none"
     ended = f"; before that: {comparable.reason}" if comparable.ended_by else ""
     return Baseline(comparable, None, reason=f"no valid night in the segment: {found}{ended}")
+
+
+def _within(valid: ValidNights, comparable: Segment) -> ValidNights:
+    """Without the masks that began before the segment, where something ended it: an alert tells of a test as it was,
+    and of nothing that came after a change of workload or environment."""
+    if not comparable.ended_by or not comparable.nights:
+        return valid
+    began = comparable.nights[0].started
+    return replace(valid, masks=tuple(mask for mask in valid.masks if mask.since >= began))
 
 
 def _value_or_reason(

@@ -24,6 +24,7 @@ from baselines.runs import load_run, run_prefix
 from baselines.series import NightSummary, summarise
 from baselines.store import Store
 from bot.config import NightlyConfig
+from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
@@ -64,7 +65,7 @@ def conclude(
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     report = judge(store, tonight, policy, masks(alerts))
     scored = score(config, store, run, tonight)
-    pin_first_valid_night(store, tonight, key, policy)
+    pin_first_valid_night(store, tonight, report, policy)
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
     filed = file_alerts(tracker, alerts, config, report, run, scored)
     print_report(report, verdict=False)  # the summary ends with it
@@ -114,12 +115,13 @@ def _reference(config: NightlyConfig, store: Store, tonight: NightSummary) -> tu
     return times, f"the run of {then.started:%Y-%m-%d}, {then.build.version}"
 
 
-def pin_first_valid_night(store: Store, tonight: NightSummary, key: str, policy: Policy) -> None:
+def pin_first_valid_night(store: Store, tonight: NightSummary, report: Report, policy: Policy) -> None:
     """The first night that is fit for a baseline becomes the reference; it stays until somebody moves the pin."""
-    if tonight.coverage < policy.min_coverage:
+    if tonight.coverage < policy.min_coverage or report.verdict in ("regression", "broken"):
         return
     if REFERENCE_PIN not in read_pins(store, tonight.suite, tonight.machine_class):
-        set_pin(store, REFERENCE_PIN, key)
+        set_pin(store, REFERENCE_PIN, tonight.key)
+        console.print(f"pinned as {REFERENCE_PIN}, which scores 1000: {tonight.key}", markup=False)
 
 
 def file_alerts(
@@ -127,8 +129,7 @@ def file_alerts(
 ) -> list[Filed]:
     """File every alert that tonight speaks of. What is filed already, unchanged, stays as it is."""
     concerned = [alert for alert in alerts if alert.knows(report.tonight.run)]
-    filed = [tracker.put(_issue(alert, config, report, run, scored)) for alert in concerned]
-    return [one for one in filed if one is not None]
+    return file_all(tracker, [_issue(alert, config, report, run, scored) for alert in concerned])
 
 
 def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> Issue:
@@ -159,14 +160,24 @@ def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored
         body=render_body(facts, report),
         labels=LABELS[alert.kind],
         is_open=alert.is_open,
+        occasion=_occasion(alert),
     )
 
 
+def _occasion(alert: Alert) -> str:
+    """A person who closes the issue has decided on these tests, this time: not on others, and not on a relapse."""
+    reopened = [night.run for night in alert.nights if night.note.startswith("reopened")]
+    return f"{len(alert.tests)} tests, {reopened[-1] if reopened else 'first time'}"
+
+
 def _worst(alert: Alert) -> str:
-    """The largest change that the night of its opening found, as told there."""
+    """The largest change that a test had when it was first found."""
     if alert.kind == "failure":
         return ""
-    return max(alert.nights[0].findings.values(), key=lambda found: float(found.rstrip("%")), default="")
+    first: dict[str, str] = {}
+    for night in alert.nights:
+        first = {**night.findings, **first}
+    return max(first.values(), key=lambda found: float(found.rstrip("%")), default="")
 
 
 def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:

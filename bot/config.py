@@ -28,7 +28,7 @@ def _from_environment(value: object) -> object:
     return found
 
 
-PerInstallation = Annotated[str, BeforeValidator(_from_environment)]
+PerInstallation = Annotated[str, Field(min_length=1), BeforeValidator(_from_environment)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 

@@ -1,5 +1,6 @@
 """Filing: where the configuration sends issues, and the command that files what another job has left in a file."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,7 @@ from rich.text import Text
 
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
-from bot.github.issue import Filed, Tracker
+from bot.github.issue import Filed, Issue, Tracker
 from bot.github.issue_file import read_issues
 from bot.github.outbox import Outbox
 from torchbenchmark.terminal import console
@@ -29,8 +30,23 @@ def file_command(
 ) -> None:
     """File the issues in a file: create, update, close. What is filed already, unchanged, stays as it is."""
     tracker = open_tracker(load_config(config))
-    for issue in read_issues(issues):
-        tell(tracker.put(issue))
+    for filed in file_all(tracker, read_issues(issues)):
+        tell(filed)
+
+
+def file_all(tracker: Tracker, issues: Iterable[Issue]) -> list[Filed]:
+    """File every issue, also if another cannot be. Raises BotError of the first that could not, when all were tried."""
+    filed: list[Filed | None] = []
+    problems: list[BotError] = []
+    for issue in issues:
+        try:
+            filed.append(tracker.put(issue))
+        except BotError as problem:
+            problems.append(problem)
+    if problems:
+        more = f" (and {len(problems) - 1} more issues could not be filed)" if len(problems) > 1 else ""
+        raise BotError(f"{problems[0]}{more}") from problems[0]
+    return [one for one in filed if one is not None]
 
 
 def tell(filed: Filed | None) -> None:

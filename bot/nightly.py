@@ -19,11 +19,12 @@ from bot.errors import BotError
 from bot.filing import open_tracker
 from torchbenchmark.builds.installation import provide_tonight
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
+from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import load_suite
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.runner import OtherGround, RunRequest, resume_run, start_run
-from torchbenchmark.terminal import console
+from torchbenchmark.terminal import EXIT_BROKEN, console
 
 SAME_NIGHT = timedelta(hours=12)  # an interrupted run that is older is not tonight's
 
@@ -70,8 +71,7 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
     left = _interrupted(file)
     if left is not None and not left.missing:
         console.print(f"finishing the night of {left.header.started:%Y-%m-%d %H:%M} UTC: measured, but not filed")
-        code = _store_and_conclude(config, store, policy, left, began)
-        file.unlink(missing_ok=True)
+        code = _finish(config, store, policy, left, file, began)
         if not _is_of_another_night(left):
             return code
         began = time.monotonic()
@@ -79,6 +79,19 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
     print_run(run)
     code = _store_and_conclude(config, store, policy, run, began)
     file.unlink(missing_ok=True)  # last: until here a killed night finds its run again and repeats what follows it
+    return code
+
+
+def _finish(config: NightlyConfig, store: Store, policy: Policy, left: Run, file: Path, began: float) -> int:
+    """Conclude the night that a killed start has measured. One of long ago that cannot be does not stop tonight's."""
+    try:
+        code = _store_and_conclude(config, store, policy, left, began)
+    except SentinelError as problem:
+        if not _is_of_another_night(left):
+            raise
+        _set_aside(file, f"it cannot be concluded: {problem}")
+        return EXIT_BROKEN
+    file.unlink(missing_ok=True)
     return code
 
 

@@ -7,20 +7,25 @@ import gzip
 import io
 import json
 import os
+import unicodedata
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
 MOST_SHARDS = 1000  # of a run; a matrix of GitHub Actions has 256 jobs at most
+LARGEST_FILE_BYTES = 512 * 2**20  # unzipped; a night of a hundred models has a few MiB
+LARGEST_SAMPLE = 1e18  # seconds, bytes or counts: sums of so many stay finite
+YEARS = range(2000, 2200)  # of a start; a clock that says something else is not set
 
 
 class Status(StrEnum):
@@ -50,14 +55,17 @@ class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
 
 
+Sample = Annotated[float, Field(ge=-LARGEST_SAMPLE, le=LARGEST_SAMPLE)]
+
+
 class Channel(_Schema):
     """The samples of one channel in one process, with their median, mean and 20th percentile."""
 
     unit: str
-    samples: Annotated[tuple[float, ...], Field(min_length=1)]
-    median: float
-    mean: float
-    p20: float
+    samples: Annotated[tuple[Sample, ...], Field(min_length=1)]
+    median: Sample
+    mean: Sample
+    p20: Sample
 
 
 class Process(_Schema):
@@ -217,6 +225,13 @@ class RunHeader(_Schema):
     shard: Shard = WHOLE
     elsewhere: tuple[PlannedTest, ...] = ()  # what the other shards of the run have to measure
 
+    @field_validator("started")
+    @classmethod
+    def _in_our_time(cls, started: datetime) -> datetime:
+        if started.year not in YEARS:
+            raise ValueError(f"{started} is no time at which a run can have started")
+        return started
+
     @model_validator(mode="after")
     def _each_test_once(self) -> "RunHeader":
         tests = [planned.test for planned in (*self.plan, *self.elsewhere)]
@@ -329,9 +344,12 @@ def complete_lines(content: bytes, source: str) -> list[bytes]:
     """The lines that end in a newline; what stands after the last newline was cut off by a kill."""
     if content[:2] == b"\x1f\x8b":
         try:
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+                content = file.read(LARGEST_FILE_BYTES + 1)
         except (OSError, EOFError, zlib.error) as error:
             raise BenchmarkError(f"{source}: a damaged gzip file ({error}); fetch it again") from error
+    if len(content) > LARGEST_FILE_BYTES:
+        raise BenchmarkError(f"{source}: larger than {LARGEST_FILE_BYTES // 2**20} MiB; that is not the file of a run")
     return content.split(b"\n")[:-1]
 
 
@@ -347,10 +365,28 @@ def _parse(line: bytes, where: str, schema: type[RunHeader] | type[Record]) -> R
     wanted = schema.model_fields["kind"].default
     if data["kind"] != wanted:
         raise BenchmarkError(f"{where}: expected a line of kind {wanted!r}, found {data['kind']!r}")
+    if (problem := _unfit_text(data, allowed="\t" if schema is RunHeader else "\n\t")) is not None:
+        raise BenchmarkError(f"{where}: {problem!a} holds a control character or half a character; no run writes that")
     try:
         return schema.model_validate(data)
     except ValidationError as error:
         raise BenchmarkError(f"{where}: {first_problem(error)}") from error
+
+
+def _unfit_text(item: Any, allowed: str) -> str | None:
+    """A text in JSON that no run of ours writes and that could break out of where it is shown (Unicode's categories C
+    but for unassigned ones, which newer versions assign); None if there is none."""
+    if isinstance(item, str):
+        plain = item.isascii() and item.isprintable()
+        unfit = not plain and any(
+            unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in allowed for character in item
+        )
+        return item[:80] if unfit else None
+    if isinstance(item, dict):
+        item = [*item, *item.values()]
+    if not isinstance(item, list) or (item and isinstance(item[0], float)):
+        return None
+    return next((found for part in item if (found := _unfit_text(part, allowed)) is not None), None)
 
 
 def _json_object(line: bytes, where: str) -> dict[str, Any]:

@@ -21,6 +21,8 @@ RELAPSE = timedelta(days=30)  # within which a closed alert is opened again inst
 SAME_CHANGE = timedelta(days=3)  # a test found slower so soon after others was most likely slowed by the same change
 NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
 
+RECOVERED = "recovered"
+
 Kind = Literal["regression", "failure"]
 KINDS: tuple[Kind, ...] = ("regression", "failure")
 Findings = Mapping[str, str]  # test id or "total" -> what was found, such as "+61.2%"
@@ -61,6 +63,11 @@ class Alert(_Schema):
     @property
     def is_open(self) -> bool:
         return self.closed is None
+
+    @property
+    def has_recovered(self) -> bool:
+        """Closed as its tests were good again; otherwise they could not be compared any more, and what comes is new."""
+        return self.closed_because.startswith(RECOVERED)
 
     def knows(self, run: str) -> bool:
         return any(night.run == run for night in self.nights)
@@ -112,19 +119,31 @@ def _takers(alerts: Iterable[Alert], kind: Kind, report: Report) -> list[Alert]:
     return [
         alert
         for alert in alerts
-        if alert.kind == kind and (alert.closed is None or report.tonight.started - alert.closed <= RELAPSE)
+        if alert.kind == kind and (alert.closed is None or (alert.has_recovered and _is_recent(alert, report)))
     ]
+
+
+def _is_recent(alert: Alert, report: Report) -> bool:
+    return alert.closed is not None and report.tonight.started - alert.closed <= RELAPSE
 
 
 def _takes(alert: Alert, test: str, report: Report) -> bool:
     if test in alert.tests or alert.key == _key(alert.kind, report):  # what its own night opened, told late
-        return True
+        return not _predates(alert, report).get(test, False)
     return alert.is_open and abs(report.tonight.started - alert.opened) <= SAME_CHANGE
 
 
 def _key(kind: Kind, report: Report) -> str:
     """Of the alert that this night opens."""
     return key_of(report.suite, report.machine_class, kind, report.tonight.run)
+
+
+def _predates(alert: Alert, report: Report) -> dict[str, bool]:
+    """Per test whether the alert is of a time that tonight cannot be compared with: a change of its workload or of the
+    environment has begun its series anew since."""
+    if alert.kind == "failure":
+        return {row.test: row.state in _SEGMENT_ENDED for row in report.rows}
+    return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
 
 
 def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
@@ -159,11 +178,15 @@ def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
     if not alert.is_open:
         return alert
     rows = [row for row in report.rows if TOTAL in alert.tests or row.test in alert.tests]
-    comparable = [row for row in rows if row.state not in (*_SEGMENT_ENDED, State.GONE)]
+    predates = _predates(alert, report)
+    comparable = [row for row in rows if not predates.get(row.test) and row.state is not State.GONE]
     if not comparable:
         reason = f"closed: {_why_not_comparable(rows)}, so its tests cannot be compared with the time before"
         return _with_night(alert, report, {}, note=reason, closed=report.tonight.started, closed_because=reason)
-    if not all(_recovered(alert, row) for row in comparable) or _total_still_slow(alert, report):
+    named = [
+        row for row in comparable if row.test in alert.tests
+    ]  # of the total, its own value counts, and not each row
+    if not all(_recovered(alert, row) for row in named) or _total_still_slow(alert, report):
         return alert  # a test that failed or has no value tonight says nothing either way
     return _recovering(alert, report)
 
@@ -197,7 +220,7 @@ def _recovering(alert: Alert, report: Report) -> Alert:
         recovered_since=since,
         recovered_nights=count,
         closed=report.tonight.started if done else None,
-        closed_because=f"recovered for {RECOVERED_NIGHTS} nights" if done else "",
+        closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights" if done else "",
     )
 
 
@@ -212,8 +235,10 @@ def _total_still_slow(alert: Alert, report: Report) -> bool:
 
 
 def _why_not_comparable(rows: Sequence[Row]) -> str:
-    states = sorted({str(row.state) for row in rows}) or [str(State.GONE)]
-    return ", ".join(states)
+    told = sorted({str(row.state) for row in rows if row.state in (*_SEGMENT_ENDED, State.GONE)})
+    if rows and not told:
+        return "workload or environment have changed since"
+    return ", ".join(told or [str(State.GONE)])
 
 
 def _with_night(alert: Alert, report: Report, found: Findings, *, note: str, **changes: object) -> Alert:

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 BOT_LABEL = "torchbench"  # marks every issue of the bot
+LABEL_COLOURS = {
+    BOT_LABEL: "5319e7",
+    "performance regression": "d93f0b",
+    "newly failing": "b60205",
+    "nightly missing": "fbca04",
+}
 _HIDDEN_KEY = re.compile(r"<!-- torchbench-alert: ([0-9a-f]{16}) -->")
 _HIDDEN_OCCASION = re.compile(r"<!-- torchbench-occasion: (.*?) -->")
 
-Effect = Literal["created", "updated", "unchanged", "left closed", "to be filed"]
+Effect = Literal["created", "updated", "unchanged", "left closed", "to be filed", "to be closed if open"]
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,33 @@
 """A file of issues to be filed: what a job that may read the store leaves for one that may write issues."""
 
 import os
+import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import BotError
-from bot.github.issue import Filed, Issue
+from bot.github.issue import BOT_LABEL, LABEL_COLOURS, Filed, Issue
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
+
+
+MOST_ISSUES = 500
+_KEY = re.compile(r"[0-9a-f]{16}")
+
+
+def _fit(issue: Issue) -> Issue:
+    """An issue as the bot makes them; the file may have come from a job that ran others' code."""
+    if not _KEY.fullmatch(issue.key):
+        raise ValueError("a key is 16 hexadecimal digits")
+    if issue.labels[:1] != (BOT_LABEL,) or not set(issue.labels) <= set(LABEL_COLOURS):
+        raise ValueError(f"labels are {BOT_LABEL}, first, and others of: {', '.join(LABEL_COLOURS)}")
+    for text in (issue.title, issue.occasion, *issue.labels):
+        if not text.isprintable():
+            raise ValueError("a title is one line of plain text")
+    return issue
 
 
 class _Issues(BaseModel):
@@ -18,7 +35,7 @@ class _Issues(BaseModel):
 
     kind: Literal["issues"] = "issues"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
-    issues: tuple[Issue, ...]
+    issues: Annotated[tuple[Annotated[Issue, AfterValidator(_fit)], ...], Field(max_length=MOST_ISSUES)]
 
 
 class IssueFile:
@@ -33,7 +50,7 @@ class IssueFile:
         """See Tracker. Of one that is put twice the last counts."""
         self._issues[issue.key] = issue
         self._write()
-        return Filed(issue.key, issue.title, str(self.path), "to be filed")
+        return Filed(issue.key, issue.title, str(self.path), "to be filed" if issue.is_open else "to be closed if open")
 
     def _write(self) -> None:
         content = _Issues(issues=tuple(self._issues.values())).model_dump_json(by_alias=True, indent=1) + "\n"

@@ -9,17 +9,21 @@ from github import GithubException
 
 from bot.errors import BotError
 from bot.github.client import Client, NotGitHub
-from bot.github.issue import BOT_LABEL, Effect, Filed, Issue, hidden_key, hidden_occasion, key_in, occasion_in
+from bot.github.issue import (
+    BOT_LABEL,
+    LABEL_COLOURS,
+    Effect,
+    Filed,
+    Issue,
+    hidden_key,
+    hidden_occasion,
+    key_in,
+    occasion_in,
+)
 
 REMEMBERED = timedelta(days=90)  # closed issues that were not touched for so long are not looked through
 LONGEST_BODY = 65_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 250
-_COLOURS = {
-    BOT_LABEL: "5319e7",
-    "performance regression": "d93f0b",
-    "newly failing": "b60205",
-    "nightly missing": "fbca04",
-}
 _CUT = "\n\n*The rest is too long for an issue; it is in the run's `nightly.json`.*\n"
 
 
@@ -157,7 +161,7 @@ class GitHubIssues:
         repo = self.client.repo
         try:
             self.client.create_once(
-                lambda: repo.create_label(name, _COLOURS.get(name, "ededed")), lambda: self._label(name)
+                lambda: repo.create_label(name, LABEL_COLOURS.get(name, "ededed")), lambda: self._label(name)
             )
         except GithubException as error:
             if error.status == 404:

@@ -55,7 +55,7 @@ def render_title(facts: IssueFacts, report: Report) -> str:
         what = f"Total {facts.worst.lstrip('+')} slower"
     else:
         what = f"{tests} slower by up to {facts.worst.lstrip('+')}"
-    return f"{what} since {report.suite} of {facts.opened}"
+    return f"{what} since {facts.opened} ({report.suite})"
 
 
 def render_body(facts: IssueFacts, report: Report) -> str:

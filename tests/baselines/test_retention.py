@@ -7,6 +7,7 @@ from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
 from typer.testing import CliRunner
 
 from baselines import cli
+from baselines.errors import BaselineError
 from baselines.history import add_night, read_nights, rebuild_history
 from baselines.pins import pinned_night, set_pin
 from baselines.retention import outdated_runs, remove_runs
@@ -84,6 +85,40 @@ def test_a_removal_that_was_killed_between_two_shards_loses_nothing_and_goes_on(
     assert remove_runs(any_store, old_runs(any_store, 1)).runs == (run_prefix(whole.header),)
     assert [night.run for night in nights(any_store)] == ["r0000", "r0001"]
     assert nights(any_store)[:1] == before
+
+
+def test_a_shard_that_comes_when_its_run_was_removed_takes_nothing_from_the_night(any_store):
+    shards = shards_of(run_of(0, {A: 1.0, B: 2.0}), [A], [B])
+    for shard in shards:
+        add_night(any_store, store_run(any_store, shard).rpartition("/")[0])
+    before = nights(any_store)
+    remove_runs(any_store, old_runs(any_store, 9))
+    with pytest.raises(BaselineError, match="its records were removed"):
+        add_night(any_store, store_run(any_store, shards[1]).rpartition("/")[0])
+    rebuild_history(any_store, *SERIES)
+    assert nights(any_store) == before
+
+
+def test_a_run_that_is_pinned_while_others_are_removed_stays(any_store):
+    prefixes = [kept(any_store, day) for day in (0, 1)]
+    found = old_runs(any_store, 9)
+    set_pin(any_store, "release", prefixes[0])
+    removed = remove_runs(any_store, found)
+    assert removed.runs == (prefixes[1],) and "was pinned meanwhile" in removed.left[0]
+    assert pinned_night(any_store, *SERIES).key == prefixes[0]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: b'{"schema": 2}'])
+def test_a_history_that_cannot_be_read_is_kept_aside_before_it_is_written_again(any_store, damage):
+    kept(any_store, 0)
+    remove_runs(any_store, old_runs(any_store, 9))
+    key = "history/smoke/cpu-4t/2026-03.json.gz"
+    found = any_store.read_versioned(key)
+    damaged = damage(found.content)
+    assert any_store.write_if(key, damaged, found.version)
+    kept(any_store, 1)
+    (aside,) = any_store.list("unreadable/")
+    assert aside.startswith(f"unreadable/{key}-") and any_store.read(aside) == damaged
 
 
 def test_an_object_can_be_deleted_once_and_again(any_store):

@@ -208,3 +208,47 @@ def test_a_night_whose_clock_was_ahead_does_not_leave_later_slow_nights_unmasked
         report = diary.night(day, {A: 2.0})
         assert next(row for row in report.rows if row.test == A).change == pytest.approx(1.0), day
     assert len(diary.alerts) == 1
+
+
+def test_an_alert_of_the_total_closes_also_where_a_test_has_no_value(diary):
+    for day in range(7):
+        diary.night(day, {C: Status.SKIPPED})
+    diary.night(7, {A: 1.05, B: 1.05, C: Status.SKIPPED})
+    assert [alert.tests for alert in diary.alerts] == [(TOTAL,)]
+    for day in range(8, 11):
+        diary.night(day, {C: Status.SKIPPED})
+    assert not diary.alerts[0].is_open
+
+
+def test_a_test_whose_workload_changed_inside_an_alert_of_two_is_judged_again(diary):
+    diary.night(7, {A: 1.5, B: 1.5})
+    for day in range(8, 15):
+        diary.night(day, {A: 1.5, B: 1.5}, workloads={A: "w2"})
+    for day in range(15, 20):
+        diary.night(day, {A: 9.0}, workloads={A: "w2"})
+        assert diary.reports[-1].verdict == "regression"
+        assert next(row for row in diary.reports[-1].rows if row.test == A).change == pytest.approx(5.0)
+
+
+def test_an_environment_that_changes_on_a_night_when_a_test_fails_hides_nothing_afterwards(diary):
+    diary.night(7, {A: 1.5, B: 1.5})
+    diary.night(8, {A: Status.ERROR, B: 1.5}, fingerprint="env2")
+    for day in range(9, 15):
+        diary.night(day, {}, fingerprint="env2")
+    assert not any(alert.is_open for alert in diary.alerts if alert.kind == "regression")
+    for day in range(15, 25):
+        diary.night(day, {A: 9.0, B: 9.0}, fingerprint="env2")
+        assert diary.reports[-1].verdict == "regression"
+
+
+def test_what_is_slow_after_an_environment_change_closed_an_alert_is_a_new_alert_and_stays_one(diary):
+    diary.night(7, {A: 1.5})
+    for day in range(8, 18):
+        diary.night(day, {A: 1.5 if day == 8 else 1.0}, fingerprint="env2")
+    for day in range(18, 40):
+        diary.night(day, {A: 1.5}, fingerprint="env2")
+        assert diary.reports[-1].verdict == "regression"
+    assert [alert.is_open for alert in diary.alerts] == [False, True]
+    for day in range(40, 43):
+        diary.night(day, {}, fingerprint="env2")
+    assert not any(alert.is_open for alert in diary.alerts)

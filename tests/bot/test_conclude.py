@@ -1,15 +1,18 @@
 """Concluding several shards and nights at once, and issues that another job files."""
 
 import dataclasses
+import json
 
 import pytest
 from night_factory import A, B, run_of, shards_of
 
+from baselines.pins import read_pins, remove_pin
 from baselines.policy import load_policy
 from baselines.runs import list_runs, store_run
 from baselines.store import open_store
 from bot.config import NightlyConfig
 from bot.errors import BotError
+from bot.filing import file_all
 from bot.github.issue import Issue, key_of
 from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
@@ -105,6 +108,75 @@ def test_a_file_that_holds_no_issues_is_told(tmp_path, content, message):
         read_issues(tmp_path / "none.json")
     with pytest.raises(BotError, match="cannot be written"):
         IssueFile(tmp_path / "no" / "folder.json")
+
+
+FIT = {"key": "0" * 16, "title": "t", "body": "b", "labels": ["torchbench"], "is_open": True, "occasion": ""}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": "no key"},
+        {"key": "0" * 16 + "\n"},
+        {"title": "two\nlines ::error::x"},
+        {"labels": []},
+        {"labels": ["performance regression"]},
+        {"labels": ["torchbench", "a,b"]},
+        {"occasion": "-->\n"},
+    ],
+)
+def test_issues_that_the_bot_does_not_make_are_refused(tmp_path, changes):
+    path = tmp_path / "issues.json"
+    path.write_text(json.dumps({"kind": "issues", "schema": 1, "issues": [FIT]}))
+    assert len(read_issues(path)) == 1
+    path.write_text(json.dumps({"kind": "issues", "schema": 1, "issues": [{**FIT, **changes}]}))
+    with pytest.raises(BotError, match=r"issues\.json: "):
+        read_issues(path)
+
+
+def test_an_issue_that_cannot_be_filed_keeps_no_other_from_being_filed(tmp_path):
+    outbox = Outbox(tmp_path / "outbox")
+
+    class Failing:
+        def put(self, issue):
+            if issue.key.startswith("a"):
+                raise BotError(f"{issue.title} is locked")
+            return outbox.put(issue)
+
+    issues = [Issue(letter * 16, f"issue {letter}", "body", ("torchbench",), True) for letter in "abac"]
+    with pytest.raises(BotError, match=r"issue a is locked \(and 1 more issues could not be filed\)"):
+        file_all(Failing(), issues)
+    assert len(list((tmp_path / "outbox").glob("*.md"))) == 2
+
+
+def test_a_person_who_closed_an_issue_hears_of_a_further_test_and_of_a_relapse_and_of_nothing_else(nightly, tmp_path):
+    def occasion(day, tests):
+        path = tmp_path / "issues.json"
+        nightly(run_of(day, {**GOOD, **tests}), tracker=IssueFile(path))
+        return [issue.occasion for issue in read_issues(path)]
+
+    for day in range(7):
+        assert occasion(day, {}) == []
+    first = occasion(7, {A: 1.5})
+    assert occasion(8, {A: 1.6}) == first
+    further = occasion(9, {A: 1.5, B: 5.0})
+    assert further != first
+    for day in (10, 11, 12):
+        assert occasion(day, {}) == further
+    relapse = occasion(20, {A: 4.0})
+    assert relapse not in (first, further)
+    assert occasion(21, {A: 4.0}) == relapse
+
+
+def test_a_regression_never_becomes_the_reference(nightly, capsys):
+    for day in range(7):
+        nightly(run_of(day, GOOD))
+    assert "pinned as reference" in capsys.readouterr().out
+    remove_pin(nightly.store, "smoke", "cpu-4t", "reference")
+    assert nightly(run_of(7, {**GOOD, A: 1.5})) == 1
+    assert read_pins(nightly.store, "smoke", "cpu-4t") == {}
+    nightly(run_of(8, GOOD))
+    assert read_pins(nightly.store, "smoke", "cpu-4t")["reference"].run.endswith("r0008")
 
 
 def test_shards_are_balanced_by_the_newest_run_of_a_day_and_not_by_the_last_name(nightly):

@@ -58,9 +58,7 @@ def test_one_slower_test_is_told_in_the_singular():
 
 
 def test_the_title_names_count_size_and_night():
-    assert (
-        render_title(*facts_and_report({A: 1.5, B: 1.2})) == "2 tests slower by up to 50.0% since smoke of 2026-03-08"
-    )
+    assert render_title(*facts_and_report({A: 1.5, B: 1.2})) == "2 tests slower by up to 50.0% since 2026-03-08 (smoke)"
     assert render_title(*facts_and_report({A: 1.5})).startswith("1 test slower")
 
 

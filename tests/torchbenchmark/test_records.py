@@ -130,10 +130,39 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_line(lines: list[str]) -
         decode_run(content, "run.jsonl")
 
 
-def test_a_reason_that_is_not_sound_unicode_does_no_harm(lines: list[str]) -> None:
-    run = decoded(lines[0], changed(lines[1], reason="half a \ud800"))
-    assert run.records[0].reason == "half a \ud800"
-    assert decode_run(encode_run(run), "again") == run
+@pytest.mark.parametrize("text", ["half a \ud800", "\x1b[2J", "a\u202eb", "nul\0"])
+def test_text_that_no_run_writes_is_refused_with_its_line(lines: list[str], text: str) -> None:
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:2: .* holds a control character or half a character"):
+        decoded(lines[0], changed(lines[1], reason=text))
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:1: .* holds a control character or half a character"):
+        decoded(changed(lines[0], device=text), lines[1])
+
+
+def test_a_header_has_no_line_ends_in_it_and_a_reason_may(lines: list[str]) -> None:
+    assert decoded(lines[0], changed(lines[1], reason="two\nlines")).records[0].reason == "two\nlines"
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:1: "):
+        decoded(changed(lines[0], harness="two\nlines"))
+
+
+@pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1970-01-01T00:00:00Z"])
+def test_a_start_outside_of_our_time_is_refused(lines: list[str], started: str) -> None:
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:1: .*started.*no time at which a run can have started"):
+        decoded(changed(lines[0], started=started))
+
+
+@pytest.mark.parametrize("value", [1.7e308, -1.7e308, 1e19])
+def test_a_sample_that_sums_could_not_hold_is_refused(lines: list[str], value: float) -> None:
+    process = json.loads(lines[1])["processes"][0]
+    process["channels"]["latency"]["samples"] = [value, value]
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:2: .*samples"):
+        decoded(lines[0], changed(lines[1], processes=[process]))
+
+
+def test_a_file_that_would_fill_the_memory_is_refused(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchbenchmark.records.LARGEST_FILE_BYTES", 10_000)
+    for content in (b" " * 10_001, gzip.compress(b" " * 10_000_000)):
+        with pytest.raises(BenchmarkError, match="run: larger than 0 MiB"):
+            decode_run(content, "run")
 
 
 def test_a_second_header_is_refused_with_its_line(lines: list[str]) -> None:
