@@ -78,6 +78,7 @@ def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[s
         rounds=config.rounds,
         processes=config.processes,
         subject=config.subject,
+        python=None if config.python is None else _from_here(config.python),
         threads=config.threads,
         budget_s=config.budget_s,
         timeout_s=config.timeout_s,
@@ -126,13 +127,14 @@ def conclude_command(
     raise typer.Exit(conclude_files(chosen, shards, tracker))
 
 
-def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracker, run_name: str | None = None) -> int:
-    """`conclude_shards` of the files that can be read, and are of the run if it is named. Returns the exit code."""
+def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracker, plan: RunPlan | None = None) -> int:
+    """`conclude_shards` of the files that can be read, and are shards of the plan if there is one. Returns the exit
+    code."""
     shards: list[Run] = []
     codes: list[int] = []
     for path in files:
         try:
-            shards.append(_read_shard(path, run_name))
+            shards.append(_read_shard(path, config, plan))
         except SentinelError as problem:
             codes.append(_told(problem))
     if shards:
@@ -141,10 +143,15 @@ def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracke
     return max(codes)
 
 
-def _read_shard(path: Path, run_name: str | None) -> Run:
+def _read_shard(path: Path, config: NightlyConfig, plan: RunPlan | None) -> Run:
     shard = read_run(path)
-    if run_name is not None and shard.header.run != run_name:
-        raise BotError(f"{path}: is of run {shard.header.run}, not of {run_name} which was planned; left out")
+    if plan is not None:
+        try:
+            plan.require(shard.header)
+        except SentinelError as problem:
+            raise BotError(f"{path}: {problem}; left out") from problem
+        if (suite := load_suite(config.suite).name) != shard.header.suite:
+            raise BotError(f"{path}: is of suite {shard.header.suite}, and {suite} was planned; left out")
     return shard
 
 

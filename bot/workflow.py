@@ -5,6 +5,7 @@ So a step can tell it from a crash, which may end with any exit code. docs/actio
 """
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,12 +65,12 @@ def plan_command(
     config: ConfigOption = Path("nightly.yaml"),
     out: Annotated[Path, typer.Option(help="The file of the plan to write.")] = Path("plan.json"),
 ) -> None:
-    """`torchbench plan`. Outputs: `run`, its name, and `shards`, the jobs of the matrix."""
+    """`torchbench plan`. Outputs: `digest`, by which its file is known again, and `shards`, the jobs of the matrix."""
     with _step("plan"):
         chosen = load_config(config)
         load_policy(chosen.policy)  # no night is measured that could not be judged
         plan = plan_run(chosen, shards, out)
-    set_output("run", plan.run)
+    set_output("digest", hashlib.sha256(out.read_bytes()).hexdigest())
     set_output("shards", json.dumps(matrix(len(plan.shards))))
 
 
@@ -120,7 +121,8 @@ def failures(run: Run) -> list[str]:
 
 def conclude_command(
     shards: Annotated[Path, typer.Argument(help="The folder into which the shards were downloaded.")],
-    run: Annotated[str, typer.Option(help="Name of the run, as it was planned; shards of others are left out.")],
+    plan: Annotated[Path, typer.Option(help="The plan of the run; what does not keep to it is left out.")],
+    digest: Annotated[str, typer.Option(help="SHA-256 of the plan's file, as `plan` gave it.")],
     issues: IssuesOption,
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
@@ -129,13 +131,22 @@ def conclude_command(
     summary_file = chosen.work / "nightly.json"
     summary_file.unlink(missing_ok=True)  # what is there afterwards is tonight's
     with _step("conclude"):
+        planned = _read_trusted_plan(plan, digest)
         files = sorted(shards.rglob("*.jsonl"))
         if not files:
             raise BotError(f"{shards}: no shard has come; see the measuring jobs")
-        code = conclude_files(chosen, files, tracker, run)
+        code = conclude_files(chosen, files, tracker, planned)
     summary = json.loads(summary_file.read_bytes()) if summary_file.exists() else None
     _tell_conclusion(code, summary)
     raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
+
+
+def _read_trusted_plan(path: Path, digest: str) -> RunPlan:
+    """The plan, if its file is what the planning job has left: a measuring job could put another in its place."""
+    plan = read_plan(path)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise BotError(f"{path}: is not the plan that the planning job has made; start the workflow anew")
+    return plan
 
 
 def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:

@@ -144,6 +144,7 @@ def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
         model_folders=plan.model_folders,
         plan=plan,
         shard=shard,
+        **({} if plan.python is None else {"python": plan.python}),
     )
 
 

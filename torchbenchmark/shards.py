@@ -20,7 +20,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
-from torchbenchmark.records import MOST_SHARDS, Run, Shard, Status
+from torchbenchmark.foreign_text import one_line
+from torchbenchmark.records import MOST_SHARDS, Run, RunHeader, Shard, Status
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -49,6 +50,7 @@ class RunPlan(BaseModel):
     rounds: Count
     processes: Count
     subject: str
+    python: Path | None = None  # interpreter to measure, where no other is named; as `suite`, or a command on the PATH
     threads: Count | None = None
     budget_s: Positive | None = None
     timeout_s: Positive
@@ -70,8 +72,33 @@ class RunPlan(BaseModel):
     def models_of(self, shard: Shard) -> tuple[str, ...]:
         """The models of a shard. Raises BenchmarkError if the plan is divided otherwise."""
         if shard.count != len(self.shards):
-            raise BenchmarkError(f"--shard {shard}: the plan has {len(self.shards)} shards")
+            raise BenchmarkError(
+                f"--shard {shard}: the plan has {len(self.shards)} shards; name one, such as 1/{len(self.shards)}"
+            )
         return self.shards[shard.index - 1]
+
+    def require(self, header: RunHeader) -> None:
+        """Raises BenchmarkError unless this is the header of one of the plan's shards, measured as planned."""
+        for name, planned, found in (
+            ("run", self.run, header.run),
+            ("start", self.started, header.started),
+            ("device", self.device, header.device),
+            ("seed", self.seed, header.seed),
+            ("rounds", self.rounds, header.rounds),
+            ("processes", self.processes, header.processes),
+            ("subject", self.subject, header.build.subject),
+            ("number of shards", len(self.shards), header.shard.count),
+            ("selection", (), header.selection),
+        ):
+            if planned != found:
+                raise BenchmarkError(f"its {name} is {one_line(found)}, and {one_line(planned)} was planned")
+        mine = set(self.models_of(header.shard))
+        others = {model for models in self.shards for model in models} - mine
+        for tests, models in ((header.plan, mine), (header.elsewhere, others)):
+            if {Experiment.parse(one.test).model for one in tests} != models:
+                raise BenchmarkError(f"shard {header.shard} has other models than were planned for it")
+        if self.build is not None:
+            self.build.require(header.build.wheels, header.build.interpreter)
 
 
 def new_run_name(started: datetime) -> str:

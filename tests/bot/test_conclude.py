@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 from night_factory import A, B, run_of, shards_of
@@ -16,8 +17,10 @@ from bot.filing import file_all
 from bot.github.issue import Issue, key_of
 from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
-from bot.sharded import conclude_shards, recorded_durations
-from torchbenchmark.records import Run, encode_run
+from bot.sharded import conclude_shards, make_plan, recorded_durations
+from torchbenchmark.cli import request_of
+from torchbenchmark.environment import default_interpreter
+from torchbenchmark.records import Run, Shard, encode_run
 from torchbenchmark.registry import load_suite
 
 GOOD = {A: 1.0, B: 1.0}
@@ -192,3 +195,13 @@ def test_shards_are_balanced_by_the_newest_run_of_a_day_and_not_by_the_last_name
     )
     assert nightly(early, late) in (0, 1)
     assert recorded_durations(nightly.store, load_suite("smoke"), "cpu", None) == {"resnet50": 1.0}
+
+
+def test_a_plan_names_the_interpreter_that_its_shards_measure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = NightlyConfig(python=tmp_path / "env" / "bin" / "python")
+    plan = make_plan(config, load_suite("smoke"), 2, {})
+    assert plan.python == Path("env/bin/python"), "from the folder of the checkout"
+    assert request_of(plan, Shard(index=1, count=2)).python == plan.python
+    without = plan.model_copy(update={"python": None})
+    assert request_of(without, Shard(index=1, count=2)).python == default_interpreter()

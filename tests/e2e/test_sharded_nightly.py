@@ -46,7 +46,7 @@ def slowed(path, factor: float) -> Run:
 
 def as_next_night(run: Run, days: int) -> Run:
     header = run.header.model_copy(
-        update={"run": f"{run.header.run[:-1]}{days}", "started": run.header.started + timedelta(days=days)}
+        update={"run": f"{run.header.run}.{days}", "started": run.header.started + timedelta(days=days)}
     )
     return dataclasses.replace(
         run,

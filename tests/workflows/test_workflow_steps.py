@@ -1,5 +1,6 @@
 """The steps of the workflows on the command line: what they tell the runner, and what they let nobody else tell it."""
 
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,9 @@ from package_index import keep_pip_offline, serve
 from bot.errors import BotError
 from bot.github.issue_file import read_issues
 from bot.github.workflow_log import LONGEST_SUMMARY, add_summary, annotate, foreign_output, set_output
-from torchbenchmark.records import Run, Status, read_run, replace_lines
+from torchbenchmark.experiment import Experiment
+from torchbenchmark.records import Run, RunHeader, Status, read_run, replace_lines
+from torchbenchmark.shards import RunPlan, write_plan
 
 ROOT = Path(__file__).parents[2]
 GOOD = {A: 1.0, B: 1.0}
@@ -45,12 +48,26 @@ class Job:
             check=False,
         )
 
-    def conclude(self, *shards: Run, run: str) -> "subprocess.CompletedProcess[str]":
+    def plan(self, header: RunHeader) -> str:
+        """Write the plan that such a shard would be of; its digest."""
+        parts = {header.shard.index: header.plan}
+        parts |= {int(other.partition("/")[0]): header.elsewhere for other in header.shard.others()}
+        models = [tuple({Experiment.parse(one.test).model for one in parts[index]}) for index in sorted(parts)]
+        plan = RunPlan(
+            run=header.run, started=header.started, seed=header.seed, suite=header.suite, device=header.device,
+            rounds=header.rounds, processes=header.processes, subject=header.build.subject, timeout_s=60, shards=models,
+        )  # fmt: skip
+        write_plan(plan, self.folder / "plan.json")
+        return hashlib.sha256((self.folder / "plan.json").read_bytes()).hexdigest()
+
+    def conclude(self, *shards: Run, plan: Run, digest: str | None = None) -> "subprocess.CompletedProcess[str]":
         for shard in shards:
             folder = self.folder / "shards" / f"{shard.header.run}-{shard.header.shard.index}"
             folder.mkdir(parents=True, exist_ok=True)
             replace_lines(folder / "shard.jsonl", [shard.header, *shard.records])
-        return self.step("workflow", "conclude", "shards", "--run", run, "--issues", "issues.json")
+        made = self.plan(plan.header)
+        options = ("--plan", "plan.json", "--digest", digest or made, "--issues", "issues.json")
+        return self.step("workflow", "conclude", "shards", *options)
 
     def said(self, name: str) -> str:
         path = self.folder / name
@@ -78,10 +95,11 @@ def obeyed(log: str) -> list[str]:
 
 def test_a_regression_is_a_success_with_a_warning_a_summary_and_an_issue_in_the_file(job):
     for day in range(7):
-        assert job.conclude(run_of(day, GOOD), run=f"r{day:04}").returncode == 0
+        assert job.conclude(run_of(day, GOOD), plan=run_of(day, GOOD)).returncode == 0
         (job.folder / "shards" / f"r{day:04}-1" / "shard.jsonl").unlink()
     assert read_issues(job.folder / "issues.json") == ()
-    ended = job.conclude(*shards_of(run_of(7, {A: 1.5, B: 1.0}), [A], [B]), run="r0007")
+    shards = shards_of(run_of(7, {A: 1.5, B: 1.0}), [A], [B])
+    ended = job.conclude(*shards, plan=shards[0])
     assert ended.returncode == 0, ended.stdout
     (warning,) = obeyed(ended.stdout)
     assert warning.startswith(
@@ -95,7 +113,8 @@ def test_a_regression_is_a_success_with_a_warning_a_summary_and_an_issue_in_the_
 
 
 def test_a_shard_that_is_missing_is_an_error_that_names_it_and_exit_code_2(job):
-    ended = job.conclude(shards_of(run_of(0, GOOD), [A], [B])[0], run="r0000")
+    shard = shards_of(run_of(0, GOOD), [A], [B])[0]
+    ended = job.conclude(shard, plan=shard)
     assert ended.returncode == 2
     (error,) = obeyed(ended.stdout)
     assert error.startswith("::error title=nightly%3A broken::") and "shard 2/2 is missing" in error
@@ -107,25 +126,48 @@ def test_shards_that_cannot_be_read_or_are_of_another_run_stop_no_other(job):
     damaged = job.folder / "shards" / "damaged.jsonl"
     damaged.parent.mkdir()
     damaged.write_text('{"not": "a run"}\n')
-    ended = job.conclude(run_of(0, GOOD), run_of(1, GOOD), run="r0000")
+    ended = job.conclude(run_of(0, GOOD), run_of(1, GOOD), plan=run_of(0, GOOD))
     assert ended.returncode == 2, "something was left out"
     assert "damaged.jsonl:1" in ended.stdout
-    assert "is of run r0001, not of r0000 which was planned; left out" in ended.stdout
+    assert "its run is r0001, and r0000 was planned; left out" in ended.stdout
     (stored,) = (job.folder / "store" / "runs").rglob("*.jsonl.gz")
     assert read_run(stored).header.run == "r0000"
 
 
+def test_a_shard_that_does_not_keep_to_the_plan_is_left_out_and_spoils_nothing(job):
+    honest = shards_of(run_of(0, GOOD), [A], [B])
+    changes = {"started": honest[0].header.started - timedelta(days=3), "seed": 9, "rounds": 7, "device": "cuda"}
+    forged = [
+        Run(honest[0].header.model_copy(update={name: value}), honest[0].records) for name, value in changes.items()
+    ]
+    forged += [run_of(0, GOOD), shards_of(run_of(0, GOOD), [B], [A])[0], shards_of(run_of(0, {A: 1.0}), [A], [])[0]]
+    forged.append(shards_of(run_of(0, GOOD, suite="other"), [A], [B])[0])
+    for shard in forged:
+        ended = job.conclude(shard, honest[1], plan=honest[0])
+        assert ended.returncode == 2 and "planned" in ended.stdout and "left out" in ended.stdout, ended.stdout
+    (stored,) = (job.folder / "store" / "runs").rglob("*.jsonl.gz")
+    assert stored.name == "2-of-2.jsonl.gz"
+    assert job.conclude(*honest, plan=honest[0]).returncode == 0
+
+
+def test_a_plan_that_is_not_the_planning_jobs_is_refused(job):
+    ended = job.conclude(run_of(0, GOOD), plan=run_of(0, GOOD), digest="0" * 64)
+    assert ended.returncode == 2
+    assert "plan.json: is not the plan that the planning job has made" in ended.stdout
+    assert not (job.folder / "store").exists()
+
+
 def test_a_night_without_any_shard_leaves_a_file_of_no_issues(job):
-    ended = job.conclude(run="r0000")
+    ended = job.conclude(plan=run_of(0, GOOD))
     assert ended.returncode == 2
     assert obeyed(ended.stdout) == ["::error title=conclude failed::shards: no shard has come; see the measuring jobs"]
     assert read_issues(job.folder / "issues.json") == ()
 
 
 def test_the_verdict_of_an_earlier_night_is_not_taken_for_tonights(job):
-    assert job.conclude(run_of(0, GOOD), run="r0000").returncode == 0
+    assert job.conclude(run_of(0, GOOD), plan=run_of(0, GOOD)).returncode == 0
     (job.folder / "GITHUB_STEP_SUMMARY").unlink()
-    ended = job.conclude(run="r0009")
+    ended = job.conclude(plan=run_of(9, GOOD))
     assert ended.returncode == 2
     assert "no verdict was reached" in obeyed(ended.stdout)[-1]
     assert job.said("GITHUB_STEP_SUMMARY") == ""
@@ -138,9 +180,9 @@ def test_text_of_a_model_neither_commands_the_runner_nor_becomes_markdown(job):
         record.model_copy(update={"reason": reason}) if record.test == B else record for record in hostile.records
     )
     for day in range(2):
-        job.conclude(run_of(day, GOOD), run=f"r{day:04}")
+        job.conclude(run_of(day, GOOD), plan=run_of(day, GOOD))
         (job.folder / "shards" / f"r{day:04}-1" / "shard.jsonl").unlink()
-    ended = job.conclude(Run(hostile.header, records), run="r0007")
+    ended = job.conclude(Run(hostile.header, records), plan=hostile)
     assert ended.returncode == 0, ended.stdout
     assert all(command.startswith("::warning title=nightly") for command in obeyed(ended.stdout))
     assert "::error::pwned ¦ <img src=x> [link](http://evil) 'code'`" in job.said("GITHUB_STEP_SUMMARY")
@@ -178,7 +220,7 @@ def test_a_plan_gives_the_matrix_its_jobs_and_tells_of_mistakes_before_anything_
     assert ended.returncode == 0, ended.stdout
     assert obeyed(ended.stdout) == []
     outputs = dict(line.split("=", 1) for line in job.said("GITHUB_OUTPUT").splitlines())
-    assert outputs["run"] == json.loads(job.said("plan.json"))["run"]
+    assert outputs["digest"] == hashlib.sha256(job.said("plan.json").encode()).hexdigest()
     assert json.loads(outputs["shards"]) == [
         {"shard": "1/2", "name": "shard-1-of-2"},
         {"shard": "2/2", "name": "shard-2-of-2"},
