@@ -39,7 +39,7 @@ from score.v1 import TARGET, weights_of
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.experiment import Experiment
-from torchbenchmark.records import read_run
+from torchbenchmark.records import Status, read_run
 from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
 
@@ -169,7 +169,7 @@ def _compare(test: str, evidence: _Evidence) -> Row:
         return Row(test=test, state=state, reason=told, alert=alert)
     if not now.ok:
         state = State.NOT_COMPARABLE if before is None or not before.ok else State.GONE
-        return Row(test=test, state=state, reason=told, alert=alert)
+        return Row(test=test, state=state, reason=told, alert=alert, left_out=now.status is Status.SKIPPED)
     judged = _judged(now, evidence)
     if judged is None:
         wanted = ", ".join(one.channel for one in evidence.policy.for_device(evidence.tonight.device))

@@ -58,6 +58,7 @@ class Row(_Schema):
     pin_change: float | None = None
     alert: UtcTime | None = None  # open since
     others: dict[str, float] = {}  # change of the channels that are not judged
+    left_out: bool = False  # the suite leaves it out tonight, on purpose
     segment_since: UtcTime | None = None  # where a change of workload or environment began the series anew
 
 

@@ -38,6 +38,7 @@ class Watched:
     newest: NightSummary | None
     problem: str
     retired: bool = False  # silent for so long that nobody waits for it
+    last_good: str = ""  # run of the newest night with data: while that stays, it is one outage
 
 
 def register(app: typer.Typer) -> None:
@@ -85,18 +86,26 @@ def _look_at(
     store: Store, suite: str, machine_class: str, limit: timedelta, now: datetime, may_retire: bool
 ) -> Watched:
     # A night ahead of our clock by some hours is a night.
-    nights = read_nights(store, suite, machine_class, 1, before=now + timedelta(days=1), read_only=True)
+    nights = read_nights(
+        store, suite, machine_class, 1, before=now + timedelta(days=1), wanted=_has_data, read_only=True
+    )
     newest = nights[-1] if nights else None
     if newest is None:
         return Watched(suite, machine_class, None, "there is no night that can be read")
     age = now - newest.started
     if age > RETIRED and may_retire:
         return Watched(suite, machine_class, newest, "", retired=True)
+    problem = ""
     if age > limit:
-        return Watched(suite, machine_class, newest, f"no night for {age.total_seconds() / 3600:.0f} hours")
-    if not newest.ok_tests:
-        return Watched(suite, machine_class, newest, "the newest night has no data: no test ended ok")
-    return Watched(suite, machine_class, newest, "")
+        problem = f"no night for {age.total_seconds() / 3600:.0f} hours"
+    elif not newest.ok_tests:
+        problem = "the newest night has no data: no test ended ok"
+    last_good = next((night.run for night in reversed(nights) if _has_data(night)), "")
+    return Watched(suite, machine_class, newest, problem, last_good=last_good)
+
+
+def _has_data(night: NightSummary) -> bool:
+    return bool(night.ok_tests)
 
 
 def file(config: NightlyConfig, watched: Sequence[Watched], tracker: Tracker) -> None:
@@ -114,7 +123,6 @@ def _is_well(one: Watched) -> bool:
 
 
 def _issue(one: Watched, config: NightlyConfig) -> Issue:
-    newest = one.newest
     return Issue(
         key=key_of("watchdog", one.suite, one.machine_class),
         title=f"No nightly of {one.suite} on {one.machine_class}",
@@ -122,7 +130,7 @@ def _issue(one: Watched, config: NightlyConfig) -> Issue:
         labels=LABELS,
         is_open=bool(one.problem),
         # A person who closes it has seen this outage, and not the next.
-        occasion=f"after {newest.run if newest else 'nothing'}" if one.problem else "",
+        occasion=f"after {one.last_good or 'nothing'}" if one.problem else "",
     )
 
 

@@ -61,7 +61,7 @@ Sample = Annotated[float, Field(ge=-LARGEST_SAMPLE, le=LARGEST_SAMPLE)]
 class Channel(_Schema):
     """The samples of one channel in one process, with their median, mean and 20th percentile."""
 
-    unit: str
+    unit: Annotated[str, Field(pattern=r"^[A-Za-z0-9/%]{1,16}$")]
     samples: Annotated[tuple[Sample, ...], Field(min_length=1)]
     median: Sample
     mean: Sample

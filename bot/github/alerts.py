@@ -179,7 +179,7 @@ def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
         return alert
     rows = [row for row in report.rows if TOTAL in alert.tests or row.test in alert.tests]
     predates = _predates(alert, report)
-    comparable = [row for row in rows if not predates.get(row.test) and row.state is not State.GONE]
+    comparable = [row for row in rows if not (predates.get(row.test) or row.left_out or row.state is State.GONE)]
     if not comparable:
         reason = f"closed: {_why_not_comparable(rows)}, so its tests cannot be compared with the time before"
         return _with_night(alert, report, {}, note=reason, closed=report.tonight.started, closed_because=reason)
@@ -235,9 +235,11 @@ def _total_still_slow(alert: Alert, report: Report) -> bool:
 
 
 def _why_not_comparable(rows: Sequence[Row]) -> str:
+    if rows and all(row.left_out for row in rows):
+        return "left out on purpose"
     told = sorted({str(row.state) for row in rows if row.state in (*_SEGMENT_ENDED, State.GONE)})
     if rows and not told:
-        return "workload or environment have changed since"
+        return "workload or environment have changed"
     return ", ".join(told or [str(State.GONE)])
 
 

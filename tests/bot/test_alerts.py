@@ -252,3 +252,18 @@ def test_what_is_slow_after_an_environment_change_closed_an_alert_is_a_new_alert
     for day in range(40, 43):
         diary.night(day, {}, fingerprint="env2")
     assert not any(alert.is_open for alert in diary.alerts)
+
+
+def test_a_slow_test_that_the_suite_then_leaves_out_keeps_no_alert_open(diary):
+    diary.night(7, {A: 1.5, B: 1.5})
+    for day in range(8, 11):
+        diary.night(day, {A: Status.SKIPPED})
+    assert not diary.alerts[0].is_open and "recovered" in diary.alerts[0].closed_because
+
+
+def test_an_alert_whose_tests_are_all_left_out_is_closed_with_that_reason(diary):
+    diary.night(7, {A: Status.CRASH})
+    diary.night(8, {A: Status.CRASH})
+    diary.night(9, {A: Status.SKIPPED})
+    (alert,) = diary.alerts
+    assert not alert.is_open and "left out on purpose" in alert.closed_because

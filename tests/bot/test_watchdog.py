@@ -15,6 +15,7 @@ from baselines.runs import store_run
 from baselines.store import open_store
 from bot.config import NightlyConfig
 from bot.filing import open_tracker
+from bot.github.issue_file import IssueFile, read_issues
 from bot.watchdog import file, look
 from torchbenchmark.records import Status
 
@@ -119,6 +120,22 @@ def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp
     hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
     kept(store, 7)
     assert watch(9) == [("open", title)], "also if no good day was seen in between"
+
+
+def test_an_outage_of_nights_without_data_is_one_outage(any_store, tmp_path):
+    def occasion(days):
+        watched = look(any_store, "smoke", None, LIMIT, at(days))
+        file(NightlyConfig(), watched, IssueFile(tmp_path / "issues.json"))
+        return next(issue.occasion for issue in read_issues(tmp_path / "issues.json") if issue.is_open)
+
+    kept(any_store, 0)
+    kept(any_store, 1, {A: Status.CRASH})
+    first = occasion(1.1)
+    kept(any_store, 2, {A: Status.CRASH})
+    assert occasion(2.1) == occasion(5) == first
+    kept(any_store, 6)
+    kept(any_store, 7, {A: Status.CRASH})
+    assert occasion(7.1) != first
 
 
 def test_a_class_that_is_retired_takes_its_issue_with_it(any_store, tmp_path):

@@ -31,7 +31,8 @@ def test_a_slower_operator_is_reported_by_exactly_its_tests_in_one_issue_that_th
     assert second.exit_code == 1, second.output
     assert second.tests("slower") == slowed(every), second.output
     assert second.tests("unchanged") | second.tests("faster") == every - slowed(every)
-    assert second.summary["score"]["total"] < 950
+    assert second.summary["report"]["total"]["score"] < 950
+    assert second.summary["score"]["total"] > 0  # of wall latency, which this machine's neighbours move by a tenth
     assert second.summary["score"]["coverage"]["fraction"] == 1.0
     (issue,) = nights.issues
     body = issue.read_text()

@@ -158,6 +158,14 @@ def test_a_sample_that_sums_could_not_hold_is_refused(lines: list[str], value: f
         decoded(lines[0], changed(lines[1], processes=[process]))
 
 
+@pytest.mark.parametrize("unit", ["", "s | x", "[s](http://evil)", "x" * 17])
+def test_a_unit_that_is_none_is_refused(lines: list[str], unit: str) -> None:
+    process = json.loads(lines[1])["processes"][0]
+    process["channels"]["latency"]["unit"] = unit
+    with pytest.raises(BenchmarkError, match=r"^run\.jsonl:2: .*unit"):
+        decoded(lines[0], changed(lines[1], processes=[process]))
+
+
 def test_a_file_that_would_fill_the_memory_is_refused(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torchbenchmark.records.LARGEST_FILE_BYTES", 10_000)
     for content in (b" " * 10_001, gzip.compress(b" " * 10_000_000)):
