@@ -73,11 +73,21 @@ def program(name: str) -> str:
     return path
 
 
+# One request at a time: moto looks at the condition of a write and then writes, and two threads may do so at once.
+_MOTO = """
+import sys
+from moto.server import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+run_simple("127.0.0.1", int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False)
+"""
+
+
 @contextmanager
 def moto() -> Iterator[Endpoint]:
     """An emulator: conditional writes are right, every credential is accepted."""
     (port,) = free_ports(1)
-    with _served([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port) as endpoint:
+    with _served([sys.executable, "-c", _MOTO, str(port)], port) as endpoint:
         yield endpoint
 
 

@@ -77,13 +77,12 @@ def test_resume_uses_the_interpreter_that_it_is_given_when_the_old_one_has_moved
     out = tmp_path / "run.jsonl"
     content = finished.read_text()
     interpreter = json.loads(content.splitlines()[0])["build"]["interpreter"]
-    content = content.replace("the shape is wrong on purpose", "half a \\ud800")  # what a hostile model may say
     out.write_text(content.replace(json.dumps(interpreter), '"/moved/away/bin/python"'))
     resumed = resume_run(out, Path(sys.executable), Silent())
     failed = next(record for record in resumed.records if "raises" in record.test)
     assert failed.status is Status.ERROR
     assert len(failed.attempts) == 1, "it was measured again"
-    assert "half a \ud800" in failed.attempts[0].reason
+    assert "the shape is wrong on purpose" in failed.attempts[0].reason
 
 
 def test_a_second_driver_on_the_same_file_is_refused(finished, tmp_path):
