@@ -1,5 +1,6 @@
 """The history: per suite, class and month one object with the nights in few numbers, so that detection reads a bounded
-number of objects. Derived from the runs: it holds nothing that could not be made again, and always the same bytes."""
+number of objects. Derived from the runs, always to the same bytes; only of nights whose runs were removed (baseline gc)
+it holds what could not be made again."""
 
 import gzip
 import hashlib
@@ -155,8 +156,8 @@ def _month_key(suite: str, machine_class: str, month: str) -> str:
 
 def _read_month(store: Store, suite: str, machine_class: str, month: str, read_only: bool) -> Sequence[NightSummary]:
     content = store.read_if_present(_month_key(suite, machine_class, month))
-    if nights := _decode(content).nights:
-        return nights
+    if (known := _decode(content)) is not None and known.nights:
+        return known.nights
     if content is None and not list_runs(store, suite, machine_class, month):
         return ()
     if read_only:
@@ -216,20 +217,20 @@ def _encode(month: _Month) -> bytes:
     return buffer.getvalue()
 
 
-def _decode(content: bytes | None) -> _Month:
-    """The month; an empty one if the object is missing, damaged or of another schema: it is then made again."""
+def _decode(content: bytes | None) -> _Month | None:
+    """The month; None if the object is missing, damaged or of another schema: it is then made again."""
     if content is None:
-        return _Month()
+        return None
     try:
         return _Month.model_validate_json(gzip.decompress(content))
     except (OSError, EOFError, zlib.error, ValidationError):
-        return _Month()
+        return None
 
 
 def _known(store: Store, key: str, content: bytes | None) -> _Month:
     """The month that is about to be written again. One that cannot be read is kept aside first: it may hold the only
     copy of nights whose runs were removed."""
     known = _decode(content)
-    if content is not None and known == _Month():
+    if content is not None and known is None:
         store.create(f"unreadable/{key}-{hashlib.sha256(content).hexdigest()[:12]}", content)
-    return known
+    return known or _Month()

@@ -167,6 +167,7 @@ def test_shards_that_differ_in_limits_only_belong_together(store):
 def test_a_run_whose_name_ends_like_that_of_another_is_no_part_of_it(store):
     store_run(store, shards_of(run_of(0, GOOD, run="x-r9"), [A], [B])[0])
     store_run(store, shards_of(run_of(0, GOOD, run="r9"), [A], [B])[0])
+    assert len(list_runs(store, *SERIES)) == 2
 
 
 def test_shards_that_came_into_the_store_past_this_code_are_told_by_their_keys(store):
