@@ -24,11 +24,13 @@ from baselines.report_table import print_report
 from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
 from baselines.runs import list_series, run_prefix, store_run
 from baselines.series import (
+    TURNS,
     NightSummary,
     Statistic,
     TestSummary,
     UtcTime,
     chronological,
+    is_of_environment,
     missing_shards_text,
     summarise,
 )
@@ -44,6 +46,7 @@ from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
 
 TOTAL = "total"  # in the open alerts: the alert of the total, which masks its nights for every test
+BLIND_NIGHTS = 3  # in a row without any comparison: then it is no beginning any more, but a detector that sees nothing
 _ROUNDING = 1e-9  # 1.07 / 1.0 - 1 is a little more than 0.07; a change of exactly the limit is not above it
 _LARGEST_RATIO = 1e9  # no build is that much slower or faster: one side is not what it says
 _READ_AHEAD = 4  # nights read per night wanted: not every night has every test
@@ -98,11 +101,34 @@ class _Evidence:
         masks = tuple(mask for several in self.masks.values() for mask in several)
         good = ValidNights(self.policy.nights, self.policy.min_coverage, masks)
         unmasked = [night for night in self.valid_nights if good.mask_of(night) is None]
-        return next(reversed(unmasked or self.valid_nights or self.history), None)
+        here = [night for night in unmasked if is_of_environment(night, self.tonight)]
+        return next(reversed(here or unmasked or self.valid_nights or self.history), None)
+
+    @property
+    def nights_without_comparison(self) -> int:
+        """How many nights in a row, tonight included, had data and nothing to compare it with. The first night of all
+        has nothing either; it counts only as a beginning."""
+        nights = [night for night in (*self.history, self.tonight) if night.ok_tests]
+        count = 0
+        for index in reversed(range(1, len(nights))):
+            if _has_a_baseline(nights[index], nights[:index], self.policy):
+                break
+            count += 1
+        return count
 
     def before(self, test: str) -> TestSummary | None:
         """How the test ended in the newest valid night that planned it and has its shard."""
         return next((night.tests[test] for night in reversed(self.valid_nights) if _has(night, test)), None)
+
+
+def _has_a_baseline(night: NightSummary, before: Sequence[NightSummary], policy: Policy) -> bool:
+    """Whether any test of the night can be compared with nights before it, whatever alerts say of them."""
+    valid = ValidNights(policy.nights, policy.min_coverage)
+    for test in night.ok_tests:
+        judged = _judged(night.tests[test], night.device, policy)
+        if judged and rolling_baseline(night, before, test, *judged.pair, valid).value is not None:
+            return True
+    return False
 
 
 def _has(night: NightSummary, test: str) -> bool:
@@ -135,11 +161,12 @@ def detect(
     rows += [Row(test=test, state=State.GONE, reason="not planned tonight") for test in _vanished(evidence)]
     good = evidence.last_good
     total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
-    judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage)
+    blind = evidence.nights_without_comparison if all(row.change is None for row in rows) else 0
+    judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage, blind)
     return Report(
         verdict=judgement.verdict,
         reason=judgement.reason,
-        flat=_judge(tonight, rows, total, SEED_PER_TEST, SEED_TOTAL, policy.min_coverage),
+        flat=_judge(tonight, rows, total, SEED_PER_TEST, SEED_TOTAL, policy.min_coverage, blind),
         policy=policy,
         suite=tonight.suite,
         machine_class=tonight.machine_class,
@@ -170,7 +197,7 @@ def _compare(test: str, evidence: _Evidence) -> Row:
     if not now.ok:
         state = State.NOT_COMPARABLE if before is None or not before.ok else State.GONE
         return Row(test=test, state=state, reason=told, alert=alert, left_out=now.status is Status.SKIPPED)
-    judged = _judged(now, evidence)
+    judged = _judged(now, evidence.tonight.device, evidence.policy)
     if judged is None:
         wanted = ", ".join(one.channel for one in evidence.policy.for_device(evidence.tonight.device))
         reason = f"tonight has none of the judged channels ({wanted})"
@@ -178,9 +205,9 @@ def _compare(test: str, evidence: _Evidence) -> Row:
     return _compare_values(test, judged, evidence).model_copy(update={"alert": alert})
 
 
-def _judged(now: TestSummary, evidence: _Evidence) -> Judged | None:
-    judged = evidence.policy.for_device(evidence.tonight.device)
-    return next((one for one in judged if one.channel in CHANNELS and one.channel in now.channels), None)
+def _judged(test: TestSummary, device: str, policy: Policy) -> Judged | None:
+    judged = policy.for_device(device)
+    return next((one for one in judged if one.channel in CHANNELS and one.channel in test.channels), None)
 
 
 def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
@@ -326,8 +353,10 @@ def _judge(
     per_test: float,
     total_limit: float,
     min_coverage: float,
+    blind: int,
 ) -> Judgement:
-    """The verdict by these limits, with a reason in one line."""
+    """The verdict by these limits, with a reason in one line. `blind` is the number of nights in a row, tonight
+    included, that could not be compared with any before them."""
     if not tonight.ok_tests:
         ends = Counter(str(summary.status or "without a record") for summary in tonight.tests.values())
         told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
@@ -355,7 +384,11 @@ def _judge(
         return Judgement(verdict="regression", reason="; ".join(findings))
     if not compared:
         low = "" if tonight.coverage >= min_coverage else f"; coverage {tonight.coverage:.0%}: no baseline either"
-        return Judgement(verdict="baseline made", reason=f"no test has a baseline yet: {_count_states(rows)}{low}")
+        states = f"{_count_states(rows)}{low}"
+        if blind >= BLIND_NIGHTS:
+            told = f"{blind} nights in a row could not be compared with any before them, so no regression can be seen"
+            return Judgement(verdict="broken", reason=f"{told}: {states}")
+        return Judgement(verdict="baseline made", reason=f"no test has a baseline yet: {states}")
     besides = _count_states([row for row in rows if row.change is None])
     parts = [
         f"{len(compared)} tests compared, none slower by over {_limit(per_test)}",
@@ -480,13 +513,19 @@ def read_history(
     has been open for long."""
     every = tuple(mask for several in masks.values() for mask in several)
     valid = ValidNights(policy.nights, policy.min_coverage, every)
+
+    def wanted(night: NightSummary) -> bool:
+        # Machines that take turns: of the time in which their own nights are looked for, the others do not count.
+        here = is_of_environment(night, tonight) or tonight.started - night.started > TURNS
+        return here and valid.covers(night) and valid.mask_of(night) is None
+
     return read_nights(
         store,
         tonight.suite,
         tonight.machine_class,
         policy.nights * _READ_AHEAD,
         before=before,
-        wanted=lambda night: valid.covers(night) and valid.mask_of(night) is None,
+        wanted=wanted,
     )
 
 

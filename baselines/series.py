@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -13,6 +13,9 @@ from baselines.runs import run_prefix
 from torchbenchmark.records import Build, Channel, Environment, Measuring, Record, Run, Status, Workload
 
 Statistic = Literal["p20", "median", "mean"]
+# Machines of one class may differ in their environment and take turns: how far back nights of tonight's own environment
+# are looked for beyond nights of others. What is older was measured in another time of the builds, too.
+TURNS = timedelta(days=30)
 NO_RECORD = "no record: the run ended before this test"
 
 
@@ -184,36 +187,63 @@ class Segment:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class _Change:
+    """Why a night cannot be compared with tonight."""
+
+    kind: Literal["workload change", "environment change", "unit change"]
+    reason: str
+
+
 def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, channel: str) -> Segment:
-    """Going back from tonight while workload, environment and unit are the same as tonight's.
+    """Going back from tonight while workload and unit are the same as tonight's: the nights of tonight's environment.
 
     `history` is oldest first, without tonight. A night in which the test failed or was not planned does not end the
-    segment; it has no value of the series.
+    segment; it has no value of the series. Nor does a night of another environment if there are nights of tonight's own
+    before it: machines may take turns, and one night elsewhere must not make all before it forgotten.
     """
     nights: list[NightSummary] = []
+    elsewhere: tuple[NightSummary, _Change] | None = None  # the newest night of another environment before all of these
     for night in reversed(history):
-        if change := _what_changed(night, tonight, test, channel):
-            ended_by, reason = change
-            return Segment(tuple(reversed(nights)), ended_by, f"{reason} after {night.started:%Y-%m-%d}")
-        nights.append(night)
-    return Segment(tuple(reversed(nights)))
+        change = _what_changed(night, tonight, test, channel)
+        if change is None:
+            nights.append(night)
+            elsewhere = None
+        elif change.kind == "environment change" and tonight.started - night.started <= TURNS:
+            elsewhere = elsewhere or (night, change)
+        else:
+            elsewhere = elsewhere or (night, change)
+            break
+    if elsewhere is None:
+        return Segment(tuple(reversed(nights)))
+    night, change = elsewhere
+    return Segment(tuple(reversed(nights)), change.kind, f"{change.reason} after {night.started:%Y-%m-%d}")
+
+
+def is_of_environment(night: NightSummary, other: NightSummary) -> bool:
+    """Whether both were measured in the same environment in the same way."""
+    return _how_measured(night) == _how_measured(other) and (
+        night.environment.fingerprint == other.environment.fingerprint
+    )
 
 
 def _how_measured(night: NightSummary) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in night.measuring.settings.items())
 
 
-def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str) -> tuple[str, str] | None:
+def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str) -> _Change | None:
     before, after = then.tests.get(test), now.tests[test]
     if before is not None and before.workload.hash != after.workload.hash:
         old, new = before.workload, after.workload
-        return "workload change", f"workload {old.version} ({old.hash}) became {new.version} ({new.hash})"
+        return _Change("workload change", f"workload {old.version} ({old.hash}) became {new.version} ({new.hash})")
     if _how_measured(then) != _how_measured(now):
-        return "environment change", f"measuring ({_how_measured(then)}) became ({_how_measured(now)})"
+        return _Change("environment change", f"measuring ({_how_measured(then)}) became ({_how_measured(now)})")
     if then.environment.fingerprint != now.environment.fingerprint:
-        return "environment change", f"environment {then.environment.fingerprint} became {now.environment.fingerprint}"
+        return _Change(
+            "environment change", f"environment {then.environment.fingerprint} became {now.environment.fingerprint}"
+        )
     if before is not None and channel in before.channels and channel in after.channels:
         old_unit, new_unit = before.channels[channel].unit, after.channels[channel].unit
         if old_unit != new_unit:
-            return "unit change", f"unit changed from {old_unit} to {new_unit}"
+            return _Change("unit change", f"unit changed from {old_unit} to {new_unit}")
     return None

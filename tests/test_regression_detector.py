@@ -377,6 +377,39 @@ def test_a_count_that_changed_is_shown_exactly():
     assert [(one.baseline, one.tonight) for one in none.counts] == [(0, 3)]
 
 
+def test_a_regression_is_not_hidden_by_one_night_on_another_machine():
+    history = [*steady(7, {A: 1.0}), night_of(7, {A: 1.5}, fingerprint="env2")]
+    assert judge(night_of(8, {A: 1.5}), history).verdict == "regression"
+
+
+def test_an_environment_that_changes_every_night_is_broken_from_the_third_blind_night_on():
+    nights = [night_of(day, {A: 1.0}, fingerprint=f"env{day}") for day in range(6)]
+    verdicts = [judge(night, nights[:day]).verdict for day, night in enumerate(nights)]
+    assert verdicts == ["baseline made"] * 3 + ["broken"] * 3
+    told = judge(nights[5], nights[:5]).reason
+    assert "5 nights in a row could not be compared" in told and "1 environment change" in told
+
+
+def test_nights_whose_coverage_stays_too_low_for_a_baseline_are_broken_from_the_third_blind_night_on():
+    half = {A: 1.0, B: Status.CRASH}
+    nights = [night_of(day, half) for day in range(5)]
+    verdicts = [judge(night, nights[:day]).verdict for day, night in enumerate(nights)]
+    assert verdicts == ["baseline made"] * 3 + ["broken"] * 2
+    assert "coverage 50%" in judge(nights[4], nights[:4]).reason
+
+
+def test_one_night_after_a_change_of_the_environment_is_no_more_than_a_new_baseline():
+    moved = [night_of(day, {A: 1.0}, fingerprint="env2") for day in (7, 8)]
+    assert judge(moved[0], steady(7, {A: 1.0})).verdict == "baseline made"
+    assert judge(moved[1], [*steady(7, {A: 1.0}), moved[0]]).verdict == "clean"
+
+
+def test_the_build_that_tonight_is_compared_with_was_measured_in_the_same_environment():
+    history = [*steady(7, {A: 1.0}), night_of(7, {A: 1.0}, fingerprint="env2")]
+    report = judge(night_of(8, {A: 1.5}), history)
+    assert report.baseline.run == "r0006"
+
+
 statuses = st.sampled_from([*Status, None])
 nights = st.dictionaries(st.sampled_from([A, B, C]), st.one_of(st.floats(1e-9, 1e9), statuses), min_size=1)
 
@@ -394,9 +427,8 @@ def test_any_nights_give_one_row_per_test_and_a_report_that_loads_again(before, 
     assert set(tonight) <= {row.test for row in report.rows}
     assert Report.model_validate(json.loads(report.to_json())) == report
     assert Report.model_validate(yaml.safe_load(report.to_yaml())) == report
-    assert (report.verdict == "broken") == (
-        not any(isinstance(what, float) or what is Status.OK for what in tonight.values())
-    )
+    no_data = not any(isinstance(what, float) or what is Status.OK for what in tonight.values())
+    assert (report.verdict == "broken") == (no_data or "could not be compared" in report.reason)
     assert all(row.change is None or math.isfinite(row.change) for row in report.rows)
 
 

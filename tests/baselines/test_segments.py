@@ -31,11 +31,27 @@ def test_a_segment_goes_back_to_a_change_of_the_workload_only_for_that_test():
     assert len(segment(tonight, history, B, "cpu_time").nights) == 5
 
 
-def test_a_segment_does_not_reach_over_a_change_even_if_the_old_state_comes_back():
-    history = [night_of(day, {A: 1.0}, fingerprint="odd" if day == 2 else "env1") for day in range(5)]
+def test_a_segment_does_not_reach_over_a_change_of_workload_even_if_the_old_one_comes_back():
+    history = [night_of(day, {A: 1.0}, workloads={A: "w2"} if day == 2 else {}) for day in range(5)]
     found = segment(night_of(5, {A: 1.0}), history, A, "cpu_time")
     assert [night.run for night in found.nights] == ["r0003", "r0004"]
-    assert found.ended_by == "environment change"
+    assert found.ended_by == "workload change"
+
+
+def test_machines_that_take_turns_have_the_nights_of_their_own_environment():
+    history = [night_of(day, {A: 1.0}, fingerprint=f"env{day % 2}") for day in range(6)]
+    found = segment(night_of(6, {A: 1.0}, fingerprint="env0"), history, A, "cpu_time")
+    assert [night.run for night in found.nights] == ["r0000", "r0002", "r0004"]
+    assert found.ended_by == ""
+    other = segment(night_of(7, {A: 1.0}, fingerprint="env1"), history, A, "cpu_time")
+    assert [night.run for night in other.nights] == ["r0001", "r0003", "r0005"]
+    assert other.ended_by == "environment change", "it begins with the first night of its environment"
+
+
+def test_an_environment_that_comes_back_after_more_than_a_month_begins_anew():
+    history = [night_of(day, {A: 1.0}, fingerprint="env1" if day < 5 else "env2") for day in range(40)]
+    found = segment(night_of(40, {A: 1.0}, fingerprint="env1"), history, A, "cpu_time")
+    assert (found.nights, found.ended_by) == ((), "environment change")
 
 
 def test_a_unit_that_changed_ends_the_segment():
