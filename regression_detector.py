@@ -120,6 +120,11 @@ class _Evidence:
         """How the test ended in the newest valid night that planned it and has its shard."""
         return next((night.tests[test] for night in reversed(self.valid_nights) if _has(night, test)), None)
 
+    def last_ran(self, test: str) -> datetime | None:
+        """When the newest night started in which the test ended ok."""
+        ran = (night.started for night in reversed(self.history) if test in night.tests and night.tests[test].ok)
+        return next(ran, None)
+
 
 def _has_a_baseline(night: NightSummary, before: Sequence[NightSummary], policy: Policy) -> bool:
     """Whether any test of the night can be compared with nights before it, whatever alerts say of them."""
@@ -193,7 +198,7 @@ def _compare(test: str, evidence: _Evidence) -> Row:
     if now.failed:
         failed_before = before is not None and before.failed
         state = State.NEWLY_FAILING if before and before.ok else State.STILL_FAILING if failed_before else State.NEW
-        return Row(test=test, state=state, reason=told, alert=alert)
+        return Row(test=test, state=state, reason=told, alert=alert, good_until=evidence.last_ran(test))
     if not now.ok:
         state = State.NOT_COMPARABLE if before is None or not before.ok else State.GONE
         return Row(test=test, state=state, reason=told, alert=alert, left_out=now.status is Status.SKIPPED)
@@ -225,6 +230,8 @@ def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
         nights=baseline.nights,
         others=_other_changes(test, judged.channel, evidence),
         segment_since=_segment_since(baseline, evidence.tonight),
+        segment_ended_by=baseline.segment.ended_by,
+        good_until=baseline.newest,
     )
     if not is_usable(judged.channel, tonight):
         return row.model_copy(update={"reason": f"tonight's {judged.channel} is {tonight:g}, not a positive number"})

@@ -60,6 +60,10 @@ class Row(_Schema):
     others: dict[str, float] = {}  # change of the channels that are not judged
     left_out: bool = False  # the suite leaves it out tonight, on purpose
     segment_since: UtcTime | None = None  # where a change of workload or environment began the series anew
+    segment_ended_by: str = ""  # which change that was
+    good_until: UtcTime | None = (
+        None  # the newest night of the baseline; of a failing test, the one in which it last ran
+    )
 
 
 class CountChange(_Schema):

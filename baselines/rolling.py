@@ -53,6 +53,7 @@ class Baseline:
     value: float | None
     nights: int = 0
     reason: str = ""
+    newest: datetime | None = None  # when the newest of these nights started
 
 
 def rolling_baseline(
@@ -67,6 +68,7 @@ def rolling_baseline(
     comparable = segment(tonight, history, test, channel)
     valid = _within(valid, comparable)
     values: list[float] = []
+    newest: datetime | None = None
     unusable: Counter[str] = Counter()
     for night in reversed(comparable.nights):
         value = _value_or_reason(night, test, channel, statistic, valid)
@@ -74,10 +76,11 @@ def rolling_baseline(
             unusable[value] += 1
         else:
             values.append(value)
+            newest = newest or night.started
         if len(values) == valid.nights:
             break
     if values:
-        return Baseline(comparable, location(values), len(values))
+        return Baseline(comparable, location(values), len(values), newest=newest)
     found = ", ".join(f"{count} {reason}" for reason, count in unusable.items()) or "none"
     ended = f"; before that: {comparable.reason}" if comparable.ended_by else ""
     return Baseline(comparable, None, reason=f"no valid night in the segment: {found}{ended}")

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ from baselines.store import Store
 from bot.config import NightlyConfig
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import Alert, apply_report, masks
+from bot.github.alerts import RELAPSE, Alert, apply_report, masks
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
-from bot.pages.issue import IssueFacts, NightLine, render_body, render_title, reproduce_commands
+from bot.pages.issue import IssueFacts, NightLine, render_body, render_evidence, render_title, reproduce_commands
 from regression_detector import detect, read_history
 from score.inputs import find_reference
 from score.taxonomy import published_taxonomy
@@ -40,6 +41,7 @@ from torchbenchmark.records import Run
 from torchbenchmark.terminal import console
 
 SCHEMA = 1
+_NO_NEWS = ("unchanged", "left closed", "left open", "left: it is newer", "to be filed", "to be closed if open")
 REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
 LABELS = {"regression": (BOT_LABEL, "performance regression"), "failure": (BOT_LABEL, "newly failing")}
 
@@ -66,8 +68,13 @@ def conclude(
     report = judge(store, tonight, policy, masks(alerts))
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
-    alerts = change_alerts(store, tonight.suite, tonight.machine_class, lambda before: apply_report(before, report))
-    filed = file_alerts(tracker, alerts, config, report, run, scored)
+    now = datetime.now(UTC)
+
+    def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
+        return apply_report(before, report, now=now, show=lambda alert: _evidence(alert, config, report, run, scored))
+
+    alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
+    filed = file_alerts(tracker, alerts, config, tonight, now)
     print_report(report, verdict=False)  # the summary ends with it
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, seconds + time.monotonic() - began)
     _print_summary(report, scored, filed, config)
@@ -125,16 +132,28 @@ def pin_first_valid_night(store: Store, tonight: NightSummary, report: Report, p
 
 
 def file_alerts(
-    tracker: Tracker, alerts: tuple[Alert, ...], config: NightlyConfig, report: Report, run: Run, scored: Scored
+    tracker: Tracker, alerts: tuple[Alert, ...], config: NightlyConfig, tonight: NightSummary, now: datetime
 ) -> list[Filed]:
-    """File every alert that tonight speaks of. What is filed already, unchanged, stays as it is."""
-    concerned = [alert for alert in alerts if alert.knows(report.tonight.run)]
-    return file_all(tracker, [_issue(alert, config, report, run, scored) for alert in concerned])
+    """File every alert that is open or was closed lately: the filing of a night before may have failed. What is filed
+    already, unchanged, stays as it is. Returns what came of those that tonight speaks of, and of what was changed."""
+    current = [
+        alert for alert in alerts if alert.closed is None or now - alert.closed <= RELAPSE or alert.knows(tonight.run)
+    ]
+    known = {alert.key for alert in current if alert.knows(tonight.run)}
+    filed = file_all(tracker, [_issue(alert, config) for alert in current])
+    return [one for one in filed if one.key in known or one.effect not in _NO_NEWS]
 
 
-def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> Issue:
+def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> str:
+    reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
+    score = scored.score.total if scored.score else None
+    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference)
+
+
+def _issue(alert: Alert, config: NightlyConfig) -> Issue:
     facts = IssueFacts(
         kind=alert.kind,
+        suite=alert.suite,
         tests=alert.tests,
         is_open=alert.is_open,
         closed_because=alert.closed_because,
@@ -149,33 +168,31 @@ def _issue(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored
             for night in reversed(alert.nights)
         ),
         owners=config.owners,
-        reproduce=reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened),
-        score=scored.score.total if scored.score else None,
-        score_of=scored.reference,
         worst=_worst(alert),
     )
     return Issue(
         key=alert.key,
-        title=render_title(facts, report),
-        body=render_body(facts, report),
+        title=render_title(facts),
+        body=render_body(facts, alert.evidence),
         labels=LABELS[alert.kind],
         is_open=alert.is_open,
         occasion=_occasion(alert),
+        revision=alert.revision,
     )
 
 
 def _occasion(alert: Alert) -> str:
     """A person who closes the issue has decided on these tests, this time: not on others, and not on a relapse."""
-    reopened = [night.run for night in alert.nights if night.note.startswith("reopened")]
-    return f"{len(alert.tests)} tests, {reopened[-1] if reopened else 'first time'}"
+    time = f"relapse {len(alert.earlier)}" if alert.earlier else "first time"
+    return f"{len(alert.tests)} tests, {time}"
 
 
 def _worst(alert: Alert) -> str:
-    """The largest change that a test had when it was first found."""
+    """The largest change that a test had when it was first found, this time."""
     if alert.kind == "failure":
         return ""
     first: dict[str, str] = {}
-    for night in alert.nights:
+    for night in [night for night in alert.nights if night.started >= alert.opened] or alert.nights:
         first = {**night.findings, **first}
     return max(first.values(), key=lambda found: float(found.rstrip("%")), default="")
 

@@ -65,10 +65,11 @@ def watch(
 ) -> list[Watched]:
     """Look at every class, say how it is, and file that."""
     name = load_suite(config.suite).name
-    watched = look(open_store(config.store), name, machine_class, limit, datetime.now(UTC))
+    now = datetime.now(UTC)
+    watched = look(open_store(config.store), name, machine_class, limit, now)
     for one in watched:
         console.print(Text(f"{one.suite} on {one.machine_class}: {one.problem or _well(one)}"))
-    file(config, watched, tracker)
+    file(config, watched, tracker, now)
     return watched
 
 
@@ -108,12 +109,12 @@ def _has_data(night: NightSummary) -> bool:
     return bool(night.ok_tests)
 
 
-def file(config: NightlyConfig, watched: Sequence[Watched], tracker: Tracker) -> None:
+def file(config: NightlyConfig, watched: Sequence[Watched], tracker: Tracker, now: datetime) -> None:
     """One issue per class: open while something is missing, closed when it has come."""
     if any(_is_well(one) for one in watched) and all(one.machine_class != ANY_CLASS for one in watched):
         watched = [*watched, Watched(watched[0].suite, ANY_CLASS, None, "")]
     for one in watched:
-        filed = tracker.put(_issue(one, config))
+        filed = tracker.put(_issue(one, config, now))
         if filed is not None and filed.effect != "unchanged":
             tell(filed)
 
@@ -122,7 +123,7 @@ def _is_well(one: Watched) -> bool:
     return not one.problem and not one.retired
 
 
-def _issue(one: Watched, config: NightlyConfig) -> Issue:
+def _issue(one: Watched, config: NightlyConfig, now: datetime) -> Issue:
     return Issue(
         key=key_of("watchdog", one.suite, one.machine_class),
         title=f"No nightly of {one.suite} on {one.machine_class}",
@@ -131,6 +132,7 @@ def _issue(one: Watched, config: NightlyConfig) -> Issue:
         is_open=bool(one.problem),
         # A person who closes it has seen this outage, and not the next.
         occasion=f"after {one.last_good or 'nothing'}" if one.problem else "",
+        revision=int(now.timestamp()),
     )
 
 

@@ -1,6 +1,7 @@
 """A night in shards of which one has not come: the others are judged, the missing one is named, nothing is made up."""
 
 import dataclasses
+from datetime import timedelta
 
 import pytest
 from night_factory import A, B, C, equal_weights, run_of, shards_of
@@ -34,6 +35,10 @@ def judge(tonight, history, alerts=()):
     return detect(tonight, history, POLICY, masks=masks(alerts), weights=equal_weights)
 
 
+def told(alerts, report):
+    return apply_report(alerts, report, now=report.tonight.started + timedelta(days=3))
+
+
 def state(report, test):
     return next(row.state for row in report.rows if row.test == test)
 
@@ -51,7 +56,7 @@ def test_a_missing_shard_is_named_and_its_tests_neither_fail_nor_are_gone(halves
         row = next(row for row in report.rows if row.test == test)
         assert row.state is State.NOT_COMPARABLE
         assert row.reason == "not delivered: shard 2/2 is missing"
-    assert apply_report((), report) == ()
+    assert told((), report) == ()
 
 
 def test_what_is_slower_in_the_shard_that_came_is_reported_although_the_other_is_missing(halves):
@@ -59,7 +64,7 @@ def test_what_is_slower_in_the_shard_that_came_is_reported_although_the_other_is
     assert report.verdict == "regression"
     assert "slower by over 7%: " in report.reason
     assert report.reason.endswith("shard 2/2 is missing, 2 of 3 tests")
-    (alert,) = apply_report((), report)
+    (alert,) = told((), report)
     assert alert.tests == (A,)
 
 
@@ -86,24 +91,24 @@ def test_a_test_that_only_a_missing_shard_has_ever_planned_is_new(halves):
 
 def test_a_shard_that_comes_a_day_late_is_judged_against_the_nights_before_its_own(halves):
     history = steady(range(7))
-    alerts = apply_report((), judge(halves(7, {**GOOD, B: 1.5}, 1), history))
+    alerts = told((), judge(halves(7, {**GOOD, B: 1.5}, 1), history))
     assert alerts == ()
     newer = judge(summarise(run_of(8, {**GOOD, B: 1.5})), [*history, halves(7, GOOD, 1)])
-    (alert,) = apply_report(alerts, newer)
+    (alert,) = told(alerts, newer)
     late = judge(halves(7, {**GOOD, B: 1.5}, 1, 2), history, (alert,))
     assert late.verdict == "regression"
-    (after,) = apply_report((alert,), late)
+    (after,) = told((alert,), late)
     assert after.key == alert.key, "the same change: no second issue"
     assert [night.run for night in after.nights] == ["r0007", "r0008"]
     assert after.opened == late.tonight.started
-    assert apply_report((after,), late) == (after,)
+    assert told((after,), late) == (after,)
 
 
 def test_a_late_shard_adds_its_tests_to_the_alert_that_its_night_has(halves):
     history = steady(range(7))
     slow = {**GOOD, A: 1.5, B: 1.4}
-    (alert,) = apply_report((), judge(halves(7, slow, 1), history))
-    (after,) = apply_report((alert,), judge(halves(7, slow, 1, 2), history, (alert,)))
+    (alert,) = told((), judge(halves(7, slow, 1), history))
+    (after,) = told((alert,), judge(halves(7, slow, 1, 2), history, (alert,)))
     assert set(after.tests) == {A, B}
     assert after.nights[0].findings == {A: "+50.0%", B: "+40.0%"}
     assert after.nights[0].note == "opened"
@@ -114,11 +119,11 @@ def test_a_late_shard_does_not_open_an_alert_again_that_newer_nights_have_closed
     alerts: tuple[Alert, ...] = ()
     for day, tests in ((7, {**GOOD, A: 1.5}), (9, GOOD), (10, GOOD), (11, GOOD)):
         night = summarise(run_of(day, tests))
-        alerts = apply_report(alerts, judge(night, history, alerts))
+        alerts = told(alerts, judge(night, history, alerts))
         history.append(night)
     assert not alerts[0].is_open
     late = judge(halves(8, {**GOOD, A: 1.5}, 1, 2), history[:8], alerts)
-    (after,) = apply_report(alerts, late)
+    (after,) = told(alerts, late)
     assert not after.is_open
     assert [night.started.day for night in after.nights] == [8, 9, 10, 11, 12]
 
@@ -126,11 +131,11 @@ def test_a_late_shard_does_not_open_an_alert_again_that_newer_nights_have_closed
 def test_what_a_late_shard_finds_stays_known_when_the_alert_of_its_night_is_closed(halves):
     history = steady(range(7))
     slow = {**GOOD, A: 1.5, B: 1.4}
-    alerts = apply_report((), judge(halves(7, slow, 1), history))
+    alerts = told((), judge(halves(7, slow, 1), history))
     for day in (8, 9, 10):
-        alerts = apply_report(alerts, judge(summarise(run_of(day, GOOD)), history, alerts))
+        alerts = told(alerts, judge(summarise(run_of(day, GOOD)), history, alerts))
     assert not alerts[0].is_open
-    (after,) = apply_report(alerts, judge(halves(7, slow, 1, 2), history, alerts))
+    (after,) = told(alerts, judge(halves(7, slow, 1, 2), history, alerts))
     assert not after.is_open
     assert after.nights[0].findings == {A: "+50.0%", B: "+40.0%"}
     assert B in masks((after,)), "so that its slow night is no baseline"
@@ -138,19 +143,19 @@ def test_what_a_late_shard_finds_stays_known_when_the_alert_of_its_night_is_clos
 
 def test_a_workload_that_changes_while_its_shard_is_missing_is_told_when_it_comes_and_closes_its_alert(halves):
     history = steady(range(7))
-    alerts = apply_report((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
+    alerts = told((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
     history.append(halves(8, GOOD, 1, workloads={B: "w2"}))
     tonight = summarise(run_of(9, {**GOOD, B: 3.0}, workloads={B: "w2"}))
     report = judge(tonight, history, alerts)
     assert state(report, B) is State.WORKLOAD_CHANGE
-    (after,) = apply_report(alerts, report)
+    (after,) = told(alerts, report)
     assert not after.is_open and "workload change" in after.closed_because
 
 
 def test_an_alert_on_tests_of_a_missing_shard_waits(halves):
     history = steady(range(7))
-    (alert,) = apply_report((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
-    (after,) = apply_report((alert,), judge(halves(8, GOOD, 1), history, (alert,)))
+    (alert,) = told((), judge(summarise(run_of(7, {**GOOD, B: 1.5})), history))
+    (after,) = told((alert,), judge(halves(8, GOOD, 1), history, (alert,)))
     assert after == alert, "neither recovered nor slower: nothing is known of it"
 
 
@@ -159,3 +164,17 @@ def test_a_shard_that_ended_early_has_tests_without_a_record():
     _, second = shards_of(run, [A], [B, C])
     cut = dataclasses.replace(second, records=second.records[:1])
     assert cut.missing == [C]
+
+
+def test_a_noisy_test_of_a_late_shard_moves_no_alert_back_over_nights_that_were_good(halves):
+    history = [*steady(range(7)), halves(7, {**GOOD, B: 1.2}, 1)]
+    history += [summarise(run_of(day, GOOD)) for day in (8, 9)]
+    opening = judge(summarise(run_of(10, {**GOOD, B: 1.5})), history)
+    (alert,) = told((), opening)
+    late = judge(halves(7, {**GOOD, B: 1.2}, 1, 2), history[:7], (alert,))
+    assert late.verdict == "regression"
+    (after,) = told((alert,), late)
+    assert after.opened == alert.opened == opening.tonight.started
+    assert [night.run for night in after.nights] == ["r0007", "r0010"]
+    held = [night.run for night in history if any(mask.holds(night.started) for mask in masks((after,))[B])]
+    assert held == ["r0007"], "the noisy night itself is no baseline, the good ones after it are"

@@ -4,8 +4,8 @@ A finding belongs to the open alert of its kind that has its test, or that was o
 likely one change; what is left over makes one new alert. Nights inside an alert are no baseline for its tests.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,10 +18,13 @@ from regression_detector import TOTAL
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
 RELAPSE = timedelta(days=30)  # within which a closed alert is opened again instead of a new one made
+INCOMPARABLE_NIGHTS = 3  # in a row: then the environment or the suite has changed for good, and the alert is over
+CLOCK_AHEAD = timedelta(days=1)  # a night that starts later than this from now has a wrong clock
 SAME_CHANGE = timedelta(days=3)  # a test found slower so soon after others was most likely slowed by the same change
 NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
 
 RECOVERED = "recovered"
+_INSTANT = timedelta(microseconds=1)
 
 Kind = Literal["regression", "failure"]
 KINDS: tuple[Kind, ...] = ("regression", "failure")
@@ -45,6 +48,13 @@ class AlertNight(_Schema):
     note: str = ""
 
 
+class Episode(_Schema):
+    """A time in which an alert was open before, and in which the tests were slow or failed."""
+
+    since: UtcTime
+    until: UtcTime
+
+
 class Alert(_Schema):
     """One alert, as stored."""
 
@@ -52,13 +62,18 @@ class Alert(_Schema):
     kind: Kind
     suite: str
     machine_class: str = Field(alias="class")
-    opened: UtcTime
+    revision: int = 0  # grows with every change: what is filed of it never goes back to an older one
+    opened: UtcTime  # since when it is open, or was open the last time
+    good_until: UtcTime | None = None  # the newest night before that in which all was well
+    earlier: tuple[Episode, ...] = ()  # when it was open before
     closed: UtcTime | None = None
     closed_because: str = ""
     tests: tuple[str, ...]  # every test it ever had; "total" if only the total moved
     recovered_since: UtcTime | None = None  # the first of the good nights in a row
     recovered_nights: int = 0
+    incomparable_nights: int = 0  # in a row
     nights: tuple[AlertNight, ...]
+    evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
     def is_open(self) -> bool:
@@ -68,6 +83,12 @@ class Alert(_Schema):
     def has_recovered(self) -> bool:
         """Closed as its tests were good again; otherwise they could not be compared any more, and what comes is new."""
         return self.closed_because.startswith(RECOVERED)
+
+    @property
+    def newest_finding(self) -> AlertNight | None:
+        """The newest night in which something was found."""
+        found = [night for night in self.nights if night.findings]
+        return max(found, key=lambda night: night.started, default=None)
 
     def knows(self, run: str) -> bool:
         return any(night.run == run for night in self.nights)
@@ -79,13 +100,24 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
         until = None if alert.is_open else alert.recovered_since or alert.closed
+        now = Mask(alert.opened, until, since_open=alert.is_open)
+        before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
         for test in alert.tests:
-            found.setdefault(test, []).append(Mask(alert.opened, until, since_open=alert.is_open))
+            found.setdefault(test, []).extend([now, *before])
+        for night in alert.nights:
+            if not any(mask.holds(night.started) for mask in (now, *before)):  # told late, before good nights
+                for test in night.findings:
+                    found[test].append(Mask(night.started, night.started + _INSTANT, since_open=False))
     return found
 
 
-def apply_report(alerts: Sequence[Alert], report: Report) -> tuple[Alert, ...]:
-    """All alerts after the night. Applying the same night again changes nothing."""
+def apply_report(
+    alerts: Sequence[Alert], report: Report, *, now: datetime, show: Callable[[Alert], str] = lambda alert: ""
+) -> tuple[Alert, ...]:
+    """All alerts after the night. Applying the same night again changes nothing.
+
+    `now` tells a night whose clock was ahead; `show` gives the evidence of an alert in which the night found something.
+    """
     if report.verdict == "broken":
         return tuple(alerts)  # a night without a number says nothing of any test
     after = {alert.key: alert for alert in alerts}
@@ -93,11 +125,22 @@ def apply_report(alerts: Sequence[Alert], report: Report) -> tuple[Alert, ...]:
         left = dict(_findings(report, kind))
         for alert in sorted(_takers(alerts, kind, report), key=lambda alert: not alert.is_open):
             mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report)}
-            after[alert.key] = _after_night(alert, report, mine)
+            after[alert.key] = _after_night(alert, report, mine, now)
         if left:
             new = _opened(kind, report, left)
             after[new.key] = new
-    return tuple(after.values())
+    before = {alert.key: alert for alert in alerts}
+    return tuple(_revised(before.get(key), alert, report, show) for key, alert in after.items())
+
+
+def _revised(before: Alert | None, after: Alert, report: Report, show: Callable[[Alert], str]) -> Alert:
+    """The alert with its number, and with the evidence of tonight if that is its newest night with a finding."""
+    if after == before:
+        return after
+    newest = after.newest_finding
+    if newest is not None and newest.run == report.tonight.run:
+        after = after.model_copy(update={"evidence": show(after)})
+    return after.model_copy(update={"revision": after.revision + 1})
 
 
 def _findings(report: Report, kind: Kind) -> Findings:
@@ -154,35 +197,35 @@ def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
         suite=report.suite,
         machine_class=report.machine_class,
         opened=tonight.started,
+        good_until=_good_until(report, found),
         tests=tuple(sorted(found)),
         nights=(_night(report, found, "opened"),),
     )
 
 
-def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
-    if alert.knows(report.tonight.run) or report.tonight.started < alert.nights[-1].started:
+def _good_until(report: Report, found: Findings) -> datetime | None:
+    """The newest night in which one of the tests was well still."""
+    known = [row.good_until for row in report.rows if row.good_until and (TOTAL in found or row.test in found)]
+    return max(known, default=None)
+
+
+def _is_late(alert: Alert, report: Report, now: datetime) -> bool:
+    """Whether newer nights have spoken already. One whose clock was ahead is no newer night."""
+    return any(report.tonight.started < night.started <= now + CLOCK_AHEAD for night in alert.nights)
+
+
+def _after_night(alert: Alert, report: Report, found: Findings, now: datetime) -> Alert:
+    if alert.knows(report.tonight.run) or _is_late(alert, report, now):
         return _with_late_findings(alert, report, found)
     if found:
-        return _with_night(
-            alert,
-            report,
-            found,
-            note="" if alert.is_open else "reopened: it is back",
-            closed=None,
-            closed_because="",
-            recovered_since=None,
-            recovered_nights=0,
-            opened=min(alert.opened, report.tonight.started),  # a clock that was ahead must not leave nights unmasked
-            tests=tuple(sorted({*alert.tests, *found})),
-        )
+        return _slow_again(alert, report, found)
     if not alert.is_open:
         return alert
     rows = [row for row in report.rows if TOTAL in alert.tests or row.test in alert.tests]
     predates = _predates(alert, report)
     comparable = [row for row in rows if not (predates.get(row.test) or row.left_out or row.state is State.GONE)]
     if not comparable:
-        reason = f"closed: {_why_not_comparable(rows)}, so its tests cannot be compared with the time before"
-        return _with_night(alert, report, {}, note=reason, closed=report.tonight.started, closed_because=reason)
+        return _incomparable(alert, report, rows)
     named = [
         row for row in comparable if row.test in alert.tests
     ]  # of the total, its own value counts, and not each row
@@ -191,19 +234,67 @@ def _after_night(alert: Alert, report: Report, found: Findings) -> Alert:
     return _recovering(alert, report)
 
 
+def _slow_again(alert: Alert, report: Report, found: Findings) -> Alert:
+    """The alert with one more night that found something. A relapse is an episode of its own: what lies between was
+    good."""
+    changes: dict[str, object] = {"opened": min(alert.opened, report.tonight.started)}  # before a clock that was ahead
+    note = ""
+    if not alert.is_open:
+        note = "reopened: it is back"
+        until = alert.recovered_since or alert.closed
+        assert until is not None
+        changes = {
+            "opened": report.tonight.started,
+            "good_until": _good_until(report, found),
+            "earlier": (*alert.earlier, Episode(since=alert.opened, until=max(until, alert.opened))),
+        }
+    return _with_night(
+        alert,
+        report,
+        found,
+        note=note,
+        closed=None,
+        closed_because="",
+        recovered_since=None,
+        recovered_nights=0,
+        incomparable_nights=0,
+        tests=tuple(sorted({*alert.tests, *found})),
+        **changes,
+    )
+
+
+def _incomparable(alert: Alert, report: Report, rows: Sequence[Row]) -> Alert:
+    """A changed workload, or a suite that leaves the tests out, ends the alert at once. Another environment, or a suite
+    without them, may be that of one night."""
+    final = bool(rows) and all(
+        row.left_out or row.segment_ended_by in ("workload change", "unit change") for row in rows
+    )
+    count = alert.incomparable_nights + 1
+    why = _why_not_comparable(rows)
+    if not final and count < INCOMPARABLE_NIGHTS:
+        note = f"not comparable ({why}), night {count} of {INCOMPARABLE_NIGHTS}"
+        return _with_night(alert, report, {}, note=note, incomparable_nights=count)
+    reason = f"closed: {why}, so its tests cannot be compared with the time before"
+    return _with_night(alert, report, {}, note=reason, closed=report.tonight.started, closed_because=reason)
+
+
 def _with_late_findings(alert: Alert, report: Report, found: Findings) -> Alert:
     """The alert with what has become known of one of its nights, or of one before its newest, by a shard that came
-    late. That changes what the alert holds, and not whether it is open: newer nights have spoken since."""
+    late. That changes what the alert holds, and not whether it is open: newer nights have spoken since. It reaches
+    back to that night only if none between was good."""
     known = next((night.findings for night in alert.nights if night.run == report.tonight.run), {})
     if not found.keys() - known.keys():
         return alert
     others = [night for night in alert.nights if night.run != report.tonight.run]
     note = next((night.note for night in alert.nights if night.run == report.tonight.run), "told late")
     nights = [*others, _night(report, {**found, **known}, note)]
+    began = report.tonight.started
+    if alert.good_until is not None and began <= alert.good_until:
+        began = alert.opened
     return alert.model_copy(
         update={
             "nights": tuple(sorted(nights, key=lambda night: night.started)),
-            "opened": min(alert.opened, report.tonight.started),
+            "opened": min(alert.opened, began),
             "tests": tuple(sorted({*alert.tests, *found})),
         }
     )
@@ -219,6 +310,7 @@ def _recovering(alert: Alert, report: Report) -> Alert:
         note=f"recovered, night {count} of {RECOVERED_NIGHTS}" + (": closed" if done else ""),
         recovered_since=since,
         recovered_nights=count,
+        incomparable_nights=0,
         closed=report.tonight.started if done else None,
         closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights" if done else "",
     )
@@ -237,10 +329,9 @@ def _total_still_slow(alert: Alert, report: Report) -> bool:
 def _why_not_comparable(rows: Sequence[Row]) -> str:
     if rows and all(row.left_out for row in rows):
         return "left out on purpose"
-    told = sorted({str(row.state) for row in rows if row.state in (*_SEGMENT_ENDED, State.GONE)})
-    if rows and not told:
-        return "workload or environment have changed"
-    return ", ".join(told or [str(State.GONE)])
+    told = {str(row.state) for row in rows if row.state in (*_SEGMENT_ENDED, State.GONE)}
+    told |= {row.segment_ended_by for row in rows if row.segment_ended_by and not row.left_out}
+    return ", ".join(sorted(told) or [str(State.GONE)])
 
 
 def _with_night(alert: Alert, report: Report, found: Findings, *, note: str, **changes: object) -> Alert:

@@ -12,10 +12,23 @@ LABEL_COLOURS = {
     "newly failing": "b60205",
     "nightly missing": "fbca04",
 }
-_HIDDEN_KEY = re.compile(r"<!-- torchbench-alert: ([0-9a-f]{16}) -->")
-_HIDDEN_OCCASION = re.compile(r"<!-- torchbench-occasion: (.*?) -->")
+# Hidden, and once more where it is read: a person who edits an issue may take one of them out.
+_KEY = re.compile(
+    r"<!-- torchbench-alert: ([0-9a-f]{16}) -->|^<sub>torchbench alert `([0-9a-f]{16})`</sub>$", re.MULTILINE
+)
+_OCCASION = re.compile(r"<!-- torchbench-occasion: (.*?) -->")
+_REVISION = re.compile(r"<!-- torchbench-revision: ([0-9]{1,15}) -->")
 
-Effect = Literal["created", "updated", "unchanged", "left closed", "to be filed", "to be closed if open"]
+Effect = Literal[
+    "created",
+    "updated",
+    "unchanged",
+    "left closed",
+    "left open",
+    "left: it is newer",
+    "to be filed",
+    "to be closed if open",
+]
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,8 @@ class Issue:
     is_open: bool
     # What it was opened for, if the same issue serves several times. A person who closes it has decided for this time.
     occasion: str = ""
+    # Grows with what is known: an older one, of a job that was started again or came late, changes nothing.
+    revision: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,18 +76,35 @@ def hidden_key(key: str) -> str:
     return f"<!-- torchbench-alert: {key} -->"
 
 
+def as_filed(issue: Issue) -> str:
+    """The body with what the bot finds and judges it by later; none of that is shown but the key."""
+    state = "open" if issue.is_open else "closed"
+    return (
+        f"{hidden_key(issue.key)} <!-- torchbench-occasion: {issue.occasion} --> "
+        f"<!-- torchbench-revision: {issue.revision} --> <!-- torchbench-state: {state} -->\n"
+        f"{issue.body.rstrip()}\n\n"
+        f"<sub>torchbench alert `{issue.key}`</sub>\n"
+    )
+
+
 def key_in(text: str | None) -> str | None:
-    """The key that is hidden in a text."""
-    found = _HIDDEN_KEY.search(text or "")
+    """The key in the text of an issue."""
+    found = _KEY.search(text or "")
+    return (found[1] or found[2]) if found else None
+
+
+def occasion_in(text: str | None) -> str | None:
+    """The occasion that is hidden in a text; None if a person has taken it out."""
+    found = _OCCASION.search(text or "")
     return found[1] if found else None
 
 
-def hidden_occasion(occasion: str) -> str:
-    """The comment that says what the issue was opened for; it is not shown."""
-    return f"<!-- torchbench-occasion: {occasion} -->"
+def revision_in(text: str | None) -> int:
+    """The revision that is hidden in a text, else 0."""
+    found = _REVISION.search(text or "")
+    return int(found[1]) if found else 0
 
 
-def occasion_in(text: str | None) -> str:
-    """The occasion that is hidden in a text."""
-    found = _HIDDEN_OCCASION.search(text or "")
-    return found[1] if found else ""
+def without_revision(text: str | None) -> str:
+    """The text as it is compared: a number alone is no news."""
+    return _REVISION.sub("", text or "")

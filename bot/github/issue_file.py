@@ -15,6 +15,7 @@ SCHEMA = 1
 
 
 MOST_ISSUES = 500
+MOST_REVISIONS = 10**15
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -24,9 +25,13 @@ def _fit(issue: Issue) -> Issue:
         raise ValueError("a key is 16 hexadecimal digits")
     if issue.labels[:1] != (BOT_LABEL,) or not set(issue.labels) <= set(LABEL_COLOURS):
         raise ValueError(f"labels are {BOT_LABEL}, first, and others of: {', '.join(LABEL_COLOURS)}")
+    if not 0 <= issue.revision < MOST_REVISIONS:
+        raise ValueError("a revision is a whole number from 0 on")
     for text in (issue.title, issue.occasion, *issue.labels):
         if not text.isprintable():
             raise ValueError("a title is one line of plain text")
+    if "-->" in issue.occasion:
+        raise ValueError("an occasion ends no comment")
     return issue
 
 
@@ -47,8 +52,9 @@ class IssueFile:
         self._write()
 
     def put(self, issue: Issue) -> Filed:
-        """See Tracker. Of one that is put twice the last counts."""
-        self._issues[issue.key] = issue
+        """See Tracker. Of one that is put twice the newer counts."""
+        if issue.key not in self._issues or self._issues[issue.key].revision <= issue.revision:
+            self._issues[issue.key] = issue
         self._write()
         return Filed(issue.key, issue.title, str(self.path), "to be filed" if issue.is_open else "to be closed if open")
 

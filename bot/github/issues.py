@@ -2,6 +2,7 @@
 listing its label: search lags behind by minutes, and anybody may write a key into an issue of their own. Before one is
 created, the bot's issues without the label are looked through as well: a person may have taken it off."""
 
+import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,10 +16,11 @@ from bot.github.issue import (
     Effect,
     Filed,
     Issue,
-    hidden_key,
-    hidden_occasion,
+    as_filed,
     key_in,
     occasion_in,
+    revision_in,
+    without_revision,
 )
 
 REMEMBERED = timedelta(days=90)  # closed issues that were not touched for so long are not looked through
@@ -33,6 +35,7 @@ class GitHubIssues:
     def __init__(self, client: Client) -> None:
         self.client = client
         self._known: dict[str, Any] | None = None  # key -> PyGithub's Issue
+        self._keyless: dict[str, Any] = {}  # title -> one of the bot's whose key a person has taken out
         self._others: dict[str, Any] = {}  # key -> an issue that has it and is not the bot's
         self._labels: set[str] = set()
 
@@ -89,19 +92,24 @@ class GitHubIssues:
         return BotError(f"GitHub, {self.client.repository}: {text}")
 
     def _update(self, found: Any, issue: Issue) -> Filed:
+        if revision_in(found.body) > issue.revision:
+            return Filed(issue.key, issue.title, found.html_url, "left: it is newer")
         changes: dict[str, Any] = {}
         if found.title != _title(issue):
             changes["title"] = _title(issue)
-        if _as_stored(found.body) != _as_stored(_body(issue)):
+        if without_revision(_as_stored(found.body)) != without_revision(_as_stored(_body(issue))):
             changes["body"] = _body(issue)
         effect: Effect = "updated"
         if issue.is_open and found.state == "closed":
-            if occasion_in(found.body) != issue.occasion or self._closed_by_us(found):
+            if occasion_in(found.body) not in (None, issue.occasion) or self._closed_by_us(found):
                 changes["state"] = "open"
             else:
                 effect = "left closed"
         elif not issue.is_open and found.state == "open":
-            changes |= {"state": "closed", "state_reason": "completed"}
+            if changes:
+                changes |= {"state": "closed", "state_reason": "completed"}
+            else:
+                effect = "left open"  # we have closed it with these very words, and a person has opened it again
         if changes:
             self._change(found, changes)
         elif effect == "updated":
@@ -115,7 +123,9 @@ class GitHubIssues:
     def _find(self, issue: Issue) -> Any | None:
         if self._known is None:
             self._known = self.client.repeat(self._list)
-        found = self._known.get(issue.key)
+        found = self._known.get(issue.key) or self._keyless.pop(_title(issue), None)
+        if found is not None:
+            self._known[issue.key] = found
         if found is None and issue.key in self._others and not self.client.login_is_certain:
             url, author = self._others[issue.key].html_url, _login(self._others[issue.key].user)
             raise self._error(
@@ -147,7 +157,9 @@ class GitHubIssues:
         found: dict[str, Any] = {}
         for one in sorted(listed, key=lambda one: one.number):
             key = key_in(one.body)
-            if key is not None:
+            if key is None and self._is_ours(one):
+                self._keyless.setdefault(one.title, one)
+            elif key is not None:
                 (found if self._is_ours(one) else self._others).setdefault(key, one)
         return found
 
@@ -200,9 +212,10 @@ def _title(issue: Issue) -> str:
 
 
 def _body(issue: Issue) -> str:
-    occasion = f"{hidden_occasion(issue.occasion)}\n" if issue.occasion else ""
-    body = f"{hidden_key(issue.key)}\n{occasion}{issue.body.rstrip()}\n"
-    return body if len(body) <= LONGEST_BODY else body[: LONGEST_BODY - len(_CUT)] + _CUT
+    if len(whole := as_filed(issue)) <= LONGEST_BODY:
+        return whole
+    room = LONGEST_BODY - (len(whole) - len(issue.body.rstrip())) - len(_CUT)
+    return as_filed(dataclasses.replace(issue, body=issue.body.rstrip()[:room] + _CUT))
 
 
 def _as_stored(body: str | None) -> str:

@@ -31,22 +31,20 @@ class NightLine:
 
 @dataclass(frozen=True)
 class IssueFacts:
-    """What the issue of one alert tells, beside the report of the night."""
+    """What the issue of one alert tells, beside the evidence of its newest night with a finding."""
 
     kind: str  # "regression" or "failure"
+    suite: str
     tests: tuple[str, ...]  # of the alert
     is_open: bool
     closed_because: str
     opened: str
-    nights: tuple[NightLine, ...]
+    nights: tuple[NightLine, ...]  # newest first
     owners: tuple[str, ...]
-    reproduce: tuple[str, ...]  # shell commands
-    score: float | None
-    score_of: str  # what 1000 is
     worst: str  # the largest change in the night that opened it, such as "+61.2%"; empty of a failure
 
 
-def render_title(facts: IssueFacts, report: Report) -> str:
+def render_title(facts: IssueFacts) -> str:
     """What happened, to how many tests, by how much, since when. Plain text, and the same every night."""
     tests = f"{len(facts.tests)} test" + ("" if len(facts.tests) == 1 else "s")
     if facts.kind == "failure":
@@ -55,19 +53,30 @@ def render_title(facts: IssueFacts, report: Report) -> str:
         what = f"Total {facts.worst.lstrip('+')} slower"
     else:
         what = f"{tests} slower by up to {facts.worst.lstrip('+')}"
-    return f"{what} since {facts.opened} ({report.suite})"
+    return f"{what} since {facts.opened} ({facts.suite})"
 
 
-def render_body(facts: IssueFacts, report: Report) -> str:
-    """The issue's Markdown, without its title."""
-    rows = _rows(facts, report)
+def render_body(facts: IssueFacts, evidence: str) -> str:
+    """The issue's Markdown, without its title. It says nothing of tonight but what tonight changed in the alert."""
+    return _templates().get_template("issue.md.j2").render(facts=facts, evidence=evidence)
+
+
+def render_evidence(
+    kind: str, tests: Sequence[str], report: Report, reproduce: Sequence[str], score: float | None, score_of: str
+) -> str:
+    """What a night showed of an alert's tests, as Markdown. `score_of` says what 1000 is."""
+    rows = _rows(tests, report)
     named = {row.test for row in rows}
     return (
         _templates()
-        .get_template("issue.md.j2")
+        .get_template("evidence.md.j2")
         .render(
-            facts=facts,
+            kind=kind,
+            tests=tests,
             report=report,
+            reproduce=reproduce,
+            score=score,
+            score_of=score_of,
             rows=rows[:MOST_ROWS],
             more=max(0, len(rows) - MOST_ROWS),
             slower=[row for row in rows if row.state is State.SLOWER],
@@ -100,10 +109,10 @@ def reproduce_commands(
     )
 
 
-def _rows(facts: IssueFacts, report: Report) -> list[Row]:
+def _rows(tests: Sequence[str], report: Report) -> list[Row]:
     """The alert's tests, worst first; of an alert of the total every test that was compared."""
-    whole = "total" in facts.tests
-    rows = [row for row in report.rows if row.test in facts.tests or (whole and row.change is not None)]
+    whole = "total" in tests
+    rows = [row for row in report.rows if row.test in tests or (whole and row.change is not None)]
     return sorted(rows, key=lambda row: (-(row.change or 0.0), row.test))
 
 

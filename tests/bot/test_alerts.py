@@ -1,9 +1,10 @@
 """The life of an alert, night by night: real detection on made-up nights, and the rules of bot.github.alerts."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
-from night_factory import A, B, C, equal_weights, night_of
+from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
 from baselines.policy import load_policy
 from baselines.report import State
@@ -25,11 +26,13 @@ class Diary:
         self.history = []
         self.alerts: tuple[Alert, ...] = ()
         self.reports = []
+        self.now = FIRST_NIGHT
 
-    def night(self, day: int, tests: Mapping[str, object], **fields: object):
+    def night(self, day: int, tests: Mapping[str, object], *, clock_ahead: bool = False, **fields: object):
+        self.now += timedelta(days=1) if clock_ahead else max(timedelta(), FIRST_NIGHT + timedelta(days=day) - self.now)
         tonight = night_of(day, {**GOOD, **tests}, **fields)
         report = detect(tonight, self.history, POLICY, masks=masks(self.alerts), weights=equal_weights)
-        self.alerts = apply_report(self.alerts, report)
+        self.alerts = apply_report(self.alerts, report, now=self.now)
         self.history.append(tonight)
         self.reports.append(report)
         return report
@@ -158,7 +161,7 @@ def test_a_night_in_which_the_slow_test_fails_says_nothing_of_its_speed(diary):
 def test_applying_the_same_report_twice_changes_nothing(diary):
     for tests in ({A: 1.5, B: Status.CRASH}, {A: 1.5, B: Status.CRASH, C: 1.5}, {}):
         report = diary.night(7 + len(diary.reports), tests)
-        assert apply_report(diary.alerts, report) == diary.alerts
+        assert apply_report(diary.alerts, report, now=diary.now) == diary.alerts
 
 
 def test_a_broken_night_touches_no_alert(diary):
@@ -203,7 +206,7 @@ def test_a_test_that_still_fails_inside_its_alert_keeps_the_verdict():
 
 
 def test_a_night_whose_clock_was_ahead_does_not_leave_later_slow_nights_unmasked(diary):
-    diary.night(300, {A: 2.0})
+    diary.night(300, {A: 2.0}, clock_ahead=True)
     for day in range(7, 16):
         report = diary.night(day, {A: 2.0})
         assert next(row for row in report.rows if row.test == A).change == pytest.approx(1.0), day
@@ -267,3 +270,81 @@ def test_an_alert_whose_tests_are_all_left_out_is_closed_with_that_reason(diary)
     diary.night(9, {A: Status.SKIPPED})
     (alert,) = diary.alerts
     assert not alert.is_open and "left out on purpose" in alert.closed_because
+
+
+def test_an_alert_of_a_night_whose_clock_was_ahead_closes_after_three_good_nights(diary):
+    diary.night(300, {A: 2.0}, clock_ahead=True)
+    diary.nights(range(8, 11))
+    (alert,) = diary.alerts
+    assert not alert.is_open and "recovered" in alert.closed_because
+    diary.nights(range(11, 13))
+    assert diary.alerts == (alert,)
+
+
+def test_one_night_on_another_machine_closes_no_alert(diary):
+    diary.night(7, {A: 1.5})
+    diary.night(8, {A: 1.5}, fingerprint="env2")
+    assert diary.alerts[0].is_open
+    assert diary.alerts[0].nights[-1].note == "not comparable (environment change), night 1 of 3"
+    assert diary.night(9, {A: 1.5}).verdict == "regression"
+    (alert,) = diary.alerts
+    assert alert.is_open and alert.incomparable_nights == 0
+
+
+def test_on_machines_that_take_turns_a_regression_is_one_alert_that_closes_when_both_are_well():
+    diary = Diary()
+    for day in range(30):
+        slow = 12 <= day < 20
+        report = diary.night(day, {A: 1.5 if slow else 1.0}, fingerprint=f"env{day % 2}")
+        assert (report.verdict == "regression") == slow, day
+    (alert,) = diary.alerts
+    assert not alert.is_open and alert.closed_because == "recovered for 3 nights"
+
+
+def test_an_environment_that_stays_another_closes_the_alert_on_its_third_night(diary):
+    diary.night(7, {A: 1.5})
+    for day in range(8, 11):
+        assert diary.alerts[0].is_open
+        diary.night(day, {A: 1.5}, fingerprint="env2")
+    (alert,) = diary.alerts
+    assert not alert.is_open and "environment change" in alert.closed_because
+
+
+def test_after_a_relapse_the_good_nights_before_it_are_the_baseline_again(diary):
+    diary.night(7, {A: 1.5})
+    for day in range(8, 19):
+        diary.night(day, {A: 1.02})
+    report = diary.night(19, {A: 1.5})
+    assert report.baseline.build == "build0018"
+    (alert,) = diary.alerts
+    assert alert.opened == report.tonight.started
+    assert [episode.since.day for episode in alert.earlier] == [8]
+    report = diary.night(20, {A: 1.5})
+    assert next(row for row in report.rows if row.test == A).baseline == pytest.approx(1.02)
+
+
+def test_every_change_of_an_alert_has_a_higher_number_and_no_change_has_none(diary):
+    numbers = []
+    for day, tests in ((7, {A: 1.5}), (8, {A: 1.5}), (9, {A: Status.CRASH}), (10, {}), (11, {}), (12, {}), (13, {})):
+        diary.night(day, tests)
+        numbers.append(next(alert for alert in diary.alerts if alert.kind == "regression").revision)
+    assert numbers == [1, 2, 2, 3, 4, 5, 5]
+
+
+def test_the_evidence_is_of_the_newest_night_that_found_something(diary):
+    seen = []
+
+    def show(alert):
+        seen.append(alert.nights[-1].run)
+        return f"evidence of {alert.nights[-1].run}"
+
+    for day, tests in ((7, {A: 1.5}), (8, {A: 1.5}), (9, {}), (10, {})):
+        report = diary.night(day, tests)
+        before = diary.alerts
+        assert apply_report(before, report, now=diary.now, show=show) == before
+    slow = detect(night_of(11, {**GOOD, A: 1.5}), diary.history, POLICY, masks=masks(diary.alerts))
+    (alert,) = apply_report(diary.alerts, slow, now=diary.now, show=show)
+    assert (alert.evidence, seen) == ("evidence of r0011", ["r0011"])
+    good = detect(night_of(12, GOOD), diary.history, POLICY, masks=masks((alert,)))
+    (after,) = apply_report((alert,), good, now=diary.now, show=show)
+    assert after.evidence == "evidence of r0011"

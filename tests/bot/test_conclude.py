@@ -2,10 +2,11 @@
 
 import dataclasses
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from night_factory import A, B, run_of, shards_of
+from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
 
 from baselines.pins import read_pins, remove_pin
 from baselines.policy import load_policy
@@ -126,6 +127,8 @@ FIT = {"key": "0" * 16, "title": "t", "body": "b", "labels": ["torchbench"], "is
         {"labels": ["performance regression"]},
         {"labels": ["torchbench", "a,b"]},
         {"occasion": "-->\n"},
+        {"occasion": "--> <!-- x -->"},
+        {"revision": -1},
     ],
 )
 def test_issues_that_the_bot_does_not_make_are_refused(tmp_path, changes):
@@ -169,6 +172,28 @@ def test_a_person_who_closed_an_issue_hears_of_a_further_test_and_of_a_relapse_a
     relapse = occasion(20, {A: 4.0})
     assert relapse not in (first, further)
     assert occasion(21, {A: 4.0}) == relapse
+
+
+def test_what_could_not_be_filed_in_the_night_of_closing_is_filed_in_the_next(nightly, tmp_path):
+    outbox = Outbox(tmp_path / "outbox")
+    start = int((datetime.now(UTC) - FIRST_NIGHT).total_seconds() / 86400) - 20
+
+    def night(number, tests=None, filed=True):
+        path = tmp_path / "issues.json"
+        nightly(run_of(start + number, {**GOOD, **(tests or {})}), tracker=IssueFile(path))
+        return [outbox.put(issue).effect for issue in read_issues(path)] if filed else read_issues(path)
+
+    for number in range(7):
+        assert night(number) == []
+    assert night(7, {A: 1.5}) == ["created"]
+    old = read_issues(tmp_path / "issues.json")
+    night(8), night(9), night(10, filed=False)
+    assert "*open*" in next(outbox.folder.glob("*.md")).read_text()
+    assert night(11) == ["updated"]
+    text = next(outbox.folder.glob("*.md")).read_text()
+    assert "*closed*" in text and "**Closed: recovered for 3 nights.**" in text and "+50.0%" in text
+    assert night(12) == ["unchanged"]
+    assert [outbox.put(issue).effect for issue in old] == ["left: it is newer"]
 
 
 def test_a_regression_never_becomes_the_reference(nightly, capsys):

@@ -54,7 +54,7 @@ def test_an_issue_is_created_with_its_labels_and_then_updated_closed_and_opened_
     assert created.effect == "created"
     (issue,) = hub.issues()
     assert issue["title"] == "3 tests slower"
-    assert issue["body"].startswith(f"{hidden_key(ISSUE.key)}\nfirst")
+    assert issue["body"].startswith(hidden_key(ISSUE.key)) and "-->\nfirst\n" in issue["body"]
     assert {label["name"] for label in issue["labels"]} == set(ISSUE.labels)
     assert set(ISSUE.labels) <= set(hub.labels())
     assert str(issue["number"]) in created.where
@@ -267,5 +267,44 @@ def test_a_body_that_is_too_long_is_cut_and_keeps_its_key(hub):
     (issue,) = hub.issues()
     assert len(issue["body"]) <= LONGEST_BODY
     assert issue["body"].startswith(hidden_key(ISSUE.key))
-    assert "nightly.json" in issue["body"][-100:]
+    assert "nightly.json" in issue["body"][-150:]
+    assert issue["body"].rstrip().endswith(f"<sub>torchbench alert `{ISSUE.key}`</sub>")
     assert tracker().put(changed(body="x" * 100_000)).effect == "unchanged"
+
+
+def test_an_older_revision_of_a_job_that_was_started_again_changes_nothing(hub):
+    tracker().put(changed(revision=3))
+    tracker().put(changed(revision=5, body="closed", is_open=False))
+    before = hub.issues()
+    assert tracker().put(changed(revision=3)).effect == "left: it is newer"
+    assert tracker().put(changed(revision=4, title="old", body="old")).effect == "left: it is newer"
+    assert hub.issues() == before
+    assert tracker().put(changed(revision=6, body="closed", is_open=False)).effect == "unchanged", "a number is no news"
+    assert hub.issues() == before
+
+
+def test_an_issue_that_a_person_opens_again_after_the_bot_closed_it_stays_open(hub):
+    tracker().put(ISSUE)
+    tracker().put(changed(is_open=False))
+    hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", OWNER, state="open")
+    assert tracker().put(changed(is_open=False)).effect == "left open"
+    assert hub.issues()[0]["state"] == "open"
+
+
+@pytest.mark.parametrize("left", ["hidden", "shown", "neither"])
+def test_an_issue_whose_text_a_person_rewrote_is_found_again(hub, left):
+    tracker().put(ISSUE)
+    (issue,) = hub.issues()
+    lines = {"hidden": issue["body"].split("\n")[0], "shown": issue["body"].rstrip().split("\n")[-1], "neither": ""}
+    hub.call("PATCH", f"issues/{issue['number']}", OWNER, body=f"It is the new allocator.\n\n{lines[left]}\n")
+    assert tracker().put(ISSUE).effect == "updated"
+    assert tracker().put(changed(title="4 tests slower")).effect == "updated"
+    assert [issue["title"] for issue in hub.issues()] == ["4 tests slower"]
+
+
+def test_a_person_who_closed_an_issue_and_rewrote_it_has_decided(hub):
+    tracker().put(changed(occasion="2 tests"))
+    (issue,) = hub.issues()
+    hub.call("PATCH", f"issues/{issue['number']}", OWNER, body="Known.", state="closed")
+    assert tracker().put(changed(occasion="2 tests")).effect == "left closed"
+    assert hub.issues()[0]["state"] == "closed"

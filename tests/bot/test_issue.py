@@ -1,5 +1,6 @@
 """The issue as a maintainer reads it, and the outbox that holds it."""
 
+import dataclasses
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +11,17 @@ from night_factory import A, B, C, equal_weights, night_of, run_of
 from baselines.policy import load_policy
 from bot.errors import BotError
 from bot.github.alerts import apply_report
-from bot.github.issue import Issue, hidden_key
+from bot.github.issue import Issue
 from bot.github.outbox import Outbox
-from bot.pages.issue import IssueFacts, NightLine, inline_code, render_body, render_title, reproduce_commands
+from bot.pages.issue import (
+    IssueFacts,
+    NightLine,
+    inline_code,
+    render_body,
+    render_evidence,
+    render_title,
+    reproduce_commands,
+)
 from regression_detector import detect
 from torchbenchmark.records import Status
 
@@ -20,32 +29,38 @@ GOOD = {A: 1.0, B: 1.0, C: 1.0}
 KEY = "0123456789abcdef"
 
 
-def facts_and_report(tests, kind="regression", **changes):
-    report = detect(
+def report_of(tests):
+    return detect(
         night_of(7, {**GOOD, **tests}),
         [night_of(day, GOOD) for day in range(7)],
         load_policy("default"),
         weights=equal_weights,
     )
-    alert = next(alert for alert in apply_report((), report) if alert.kind == kind)
+
+
+def alert_of(report, kind):
+    return next(alert for alert in apply_report((), report, now=report.tonight.started) if alert.kind == kind)
+
+
+def facts_of(tests, kind="regression", **changes):
     facts = {
         "kind": kind,
-        "tests": alert.tests,
+        "suite": "smoke",
+        "tests": alert_of(report_of(tests), kind).tests,
         "is_open": True,
         "closed_because": "",
         "opened": "2026-03-08",
         "nights": (NightLine("2026-03-08 02:00", "build0007", "found", "opened"),),
         "owners": (),
-        "reproduce": ("torchbench run",),
-        "score": 912.3,
-        "score_of": "v1.1",
         "worst": "" if kind == "failure" else "+50.0%",
     }
-    return IssueFacts(**{**facts, **changes}), report
+    return IssueFacts(**{**facts, **changes})
 
 
-def body_of(tests, **changes) -> str:
-    return render_body(*facts_and_report(tests, **changes))
+def body_of(tests, kind="regression", **changes) -> str:
+    report = report_of(tests)
+    evidence = render_evidence(kind, alert_of(report, kind).tests, report, ("torchbench run",), 912.3, "v1.1")
+    return render_body(facts_of(tests, kind, **changes), evidence)
 
 
 def test_the_first_line_says_how_many_tests_are_slower_and_by_how_much():
@@ -58,8 +73,8 @@ def test_one_slower_test_is_told_in_the_singular():
 
 
 def test_the_title_names_count_size_and_night():
-    assert render_title(*facts_and_report({A: 1.5, B: 1.2})) == "2 tests slower by up to 50.0% since 2026-03-08 (smoke)"
-    assert render_title(*facts_and_report({A: 1.5})).startswith("1 test slower")
+    assert render_title(facts_of({A: 1.5, B: 1.2})) == "2 tests slower by up to 50.0% since 2026-03-08 (smoke)"
+    assert render_title(facts_of({A: 1.5})).startswith("1 test slower")
 
 
 def test_the_table_has_the_alerts_tests_worst_first_with_channel_values_change_and_nights():
@@ -87,6 +102,16 @@ def test_a_closed_alert_says_so_first():
     assert body_of({A: 1.5}, is_open=False, closed_because="recovered for 3 nights").startswith(
         "**Closed: recovered for 3 nights.**"
     )
+
+
+def test_a_night_that_recovers_shows_the_numbers_of_the_slow_night_and_not_its_own():
+    nights = (
+        NightLine("2026-03-09 02:00", "build0008", "", "recovered, night 1 of 3"),
+        NightLine("2026-03-08 02:00", "build0007", "found", "opened"),
+    )
+    body = body_of({A: 1.5}, nights=nights)
+    assert body.startswith("**Nothing found in the night of 2026-03-09 02:00** (recovered, night 1 of 3).")
+    assert "1 of 3 tests is slower" in body and "This build: `build0007`" in body and "+50.0%" in body
 
 
 @pytest.mark.parametrize(
@@ -127,7 +152,11 @@ def test_the_outbox_creates_then_updates_the_file_with_the_key_and_leaves_an_equ
     updated = outbox.put(issue("second", is_open=False))
     assert (updated.effect, updated.where) == ("updated", str(renamed))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["renamed.md"]
-    assert renamed.read_text().startswith(f"{hidden_key(KEY)}\n# 3 tests slower\n\n*closed* · `torchbench`\n\nsecond")
+    first, *rest = renamed.read_text().splitlines()
+    assert first.startswith(f"<!-- torchbench-alert: {KEY} -->")
+    assert rest[:5] == ["# 3 tests slower", "", "*closed* · `torchbench`", "", "second"]
+    older = outbox.put(dataclasses.replace(issue("third"), revision=-1))
+    assert (older.effect, renamed.read_text().splitlines()[5]) == ("left: it is newer", "second")
 
 
 def test_another_alert_is_another_file(tmp_path):

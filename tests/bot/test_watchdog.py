@@ -78,7 +78,7 @@ def test_one_issue_is_opened_and_closed_when_a_night_has_come(any_store, tmp_pat
         return {path.read_text().partition("\n")[0]: path.read_text() for path in (tmp_path / "outbox").glob("*.md")}
 
     def watch(days):
-        file(config, look(any_store, "smoke", None, LIMIT, at(days)), open_tracker(config))
+        file(config, look(any_store, "smoke", None, LIMIT, at(days)), open_tracker(config), at(days))
 
     watch(0)
     (text,) = issues().values()
@@ -103,7 +103,7 @@ def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp
     config = NightlyConfig(github=REPOSITORY, github_login=BOT)
 
     def watch(days):
-        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config))
+        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config), at(days))
         return [(issue["state"], issue["title"]) for issue in hub.issues()]
 
     kept(store, 0)
@@ -125,7 +125,7 @@ def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp
 def test_an_outage_of_nights_without_data_is_one_outage(any_store, tmp_path):
     def occasion(days):
         watched = look(any_store, "smoke", None, LIMIT, at(days))
-        file(NightlyConfig(), watched, IssueFile(tmp_path / "issues.json"))
+        file(NightlyConfig(), watched, IssueFile(tmp_path / "issues.json"), at(days))
         return next(issue.occasion for issue in read_issues(tmp_path / "issues.json") if issue.is_open)
 
     kept(any_store, 0)
@@ -147,10 +147,10 @@ def test_a_class_that_is_retired_takes_its_issue_with_it(any_store, tmp_path):
 
     kept(any_store, 0, machine_class="cpu-old")
     kept(any_store, 0)
-    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config), at(2))
     assert states() == {"# No nightly of smoke on cpu-4t": True, "# No nightly of smoke on cpu-old": True}
     kept(any_store, 40)
-    file(config, look(any_store, "smoke", None, LIMIT, at(40)), open_tracker(config))
+    file(config, look(any_store, "smoke", None, LIMIT, at(40)), open_tracker(config), at(40))
     assert states() == {"# No nightly of smoke on cpu-4t": False, "# No nightly of smoke on cpu-old": False}
 
 
@@ -160,15 +160,15 @@ def test_the_issue_of_no_night_at_all_stays_open_until_a_class_is_well(any_store
     def is_open():
         return "*open*" in (tmp_path / "outbox" / next(iter(names))).read_text()
 
-    file(config, look(any_store, "smoke", None, LIMIT, at(0)), open_tracker(config))
+    file(config, look(any_store, "smoke", None, LIMIT, at(0)), open_tracker(config), at(0))
     names = [path.name for path in (tmp_path / "outbox").glob("*.md")]
     kept(any_store, 0)
-    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config), at(2))
     assert is_open()
     kept(any_store, 2)
-    file(config, look(any_store, "smoke", "cpu-8t", LIMIT, at(2)), open_tracker(config))
+    file(config, look(any_store, "smoke", "cpu-8t", LIMIT, at(2)), open_tracker(config), at(2))
     assert is_open()
-    file(config, look(any_store, "smoke", None, LIMIT, at(2.1)), open_tracker(config))
+    file(config, look(any_store, "smoke", None, LIMIT, at(2.1)), open_tracker(config), at(2.1))
     assert not is_open()
 
 
