@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from baselines.history import keep_without_runs
 from baselines.pins import read_pins
-from baselines.runs import list_shards, parse_run_prefix
+from baselines.runs import forget_agreement, list_shards, parse_run_prefix
 from baselines.store import Store
 
 KEEP_DAYS = 400  # somewhat more than the 13 months that a detection looks back
@@ -47,5 +47,6 @@ def remove_runs(store: Store, prefixes: Sequence[str]) -> Removed:
                 continue
             for key in shards.get(prefix, ()):
                 store.delete(key)
+            forget_agreement(store, prefix)
             removed.append(prefix)
     return Removed(tuple(removed), tuple(left))

@@ -1,15 +1,22 @@
 """Runs in a store: immutable objects under `runs/<suite>/<class>/<date>-<build>-<run>/<shard>.jsonl.gz`."""
 
+import hashlib
+import json
 import re
 import zlib
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from baselines.errors import BaselineError
-from baselines.store.interface import Store, check_part
+from baselines.store.interface import Store, check_part, update
 from torchbenchmark.records import WHOLE, PlannedTest, Record, Run, RunHeader, decode_run, encode_run
 
 RUNS = "runs"
+AGREEMENTS = "agreements"
+CLOCK_AHEAD = timedelta(days=1)  # of the machine that measured, before ours
+ABANDONED = timedelta(hours=1)  # after which the agreement of a writer that left no shard counts no more
 ENDING = ".jsonl.gz"
 _SHARD = re.compile(r"([1-9][0-9]*)-of-([1-9][0-9]*)")
 _WHOLE_ONCE = "0-of-1"  # what the first versions called a whole run
@@ -55,10 +62,67 @@ def store_run(store: Store, run: Run) -> str:
             f"run {run.header.run} measured only {', '.join(run.header.selection)} of its suite, which is no night; "
             "run the suite without --test to store it"
         )
+    if run.header.started > datetime.now(UTC) + CLOCK_AHEAD:
+        raise BaselineError(
+            f"run {run.header.run} started {run.header.started:%Y-%m-%d %H:%M}, which is yet to come: set the clock of "
+            "the machine that measured it, and measure again"
+        )
     key = run_key(run.header)
     _check_joins(store, run)
+    if run.header.shard.count > 1:
+        _agree(store, run.header)
     store.create(key, encode_run(run))
     return key
+
+
+class _Agreement(BaseModel):
+    """What all shards of a run have alike: the first one that is stored says it, in one step, for those that are stored
+    at the same moment."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    made: AwareDatetime
+    alike: dict[str, str]
+
+
+def _agree(store: Store, header: RunHeader) -> None:
+    """Raises BaselineError if a shard that differs was stored at the same moment."""
+    planned = json.dumps(sorted((test, one.workload.hash, one.skip) for test, one in _planned(header).items()))
+    alike = {name: str(getattr(header, name)) for name in _ALIKE} | {
+        "build, class or start": run_prefix(header),
+        "shards": str(header.shard.count),
+        "measuring": str(header.measuring.settings),
+        "environment": header.environment.fingerprint,
+        "the tests they planned, or the workloads of these": hashlib.sha256(planned.encode()).hexdigest(),
+    }
+    ours = _Agreement(made=datetime.now(UTC), alike=alike)
+    prefix = run_prefix(header)
+
+    def agreed(content: bytes | None) -> bytes:
+        there = None if content is None else _Agreement.model_validate_json(content)
+        if there is None or (ours.made - there.made > ABANDONED and not _shard_keys(store, prefix)):
+            return ours.model_dump_json().encode() + b"\n"  # the writer of an abandoned one was killed before its shard
+        if differing := sorted(name for name in alike if there.alike.get(name) != alike[name]):
+            raise BaselineError(
+                f"shard {header.shard} of run {header.run} is not stored: it differs from another, which was stored at "
+                f"the same moment, in {', '.join(differing)}; {_MEASURE_AGAIN}"
+            )
+        assert content is not None
+        return content
+
+    update(store, _agreement_key(header), agreed)
+
+
+def _agreement_key(header: RunHeader) -> str:
+    """By the run's name alone: its build, class and start are among what shards have alike."""
+    return f"{AGREEMENTS}/{check_part(header.suite, 'suite')}/{check_part(header.run, 'run id')}.json"
+
+
+def forget_agreement(store: Store, prefix: str) -> None:
+    """Remove the agreement of the shards of a run that is removed itself."""
+    for key in store.list(f"{AGREEMENTS}/{parse_run_prefix(prefix)[0]}/"):
+        if prefix.endswith(f"-{key.rpartition('/')[2].removesuffix('.json')}"):
+            store.delete(key)
 
 
 def _check_joins(store: Store, shard: Run) -> None:

@@ -1,6 +1,6 @@
 """Old runs are removed without their nights, and nothing that a pin or a detection needs."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
@@ -137,7 +137,8 @@ def gc(*arguments):
 
 def test_the_command_counts_and_removes_only_when_told(any_store):
     kept(any_store, LONG_AGO)
-    kept(any_store, 10**4)
+    today = (datetime.now(UTC) - FIRST_NIGHT).days
+    kept(any_store, today)
     counted = gc("--store", any_store.location)
     assert counted.exit_code == 0
     assert (
@@ -147,7 +148,7 @@ def test_the_command_counts_and_removes_only_when_told(any_store):
     assert len(list_runs(any_store, *SERIES)) == 2
     removed = gc("--store", any_store.location, "--remove")
     assert removed.exit_code == 0 and "runs removed" in removed.output
-    assert [run[-6:] for run in list_runs(any_store, *SERIES)] == ["r10000"]
+    assert [run[-5:] for run in list_runs(any_store, *SERIES)] == [f"r{today:04}"]
     assert "no run without a pin" in gc("--store", any_store.location, "--remove").output
 
 
@@ -160,3 +161,12 @@ def test_a_run_that_cannot_be_read_stays_and_is_told(any_store):
     assert "stays:" in done.output and "1-of-1.jsonl.gz" in done.output
     assert any_store.read(key) == b"damaged\n"
     assert prefix not in list_runs(any_store, *SERIES)
+
+
+def test_the_agreement_of_the_shards_goes_with_their_run(any_store):
+    for shard in shards_of(run_of(0, {A: 1.0, B: 1.0}), [A], [B]):
+        key = store_run(any_store, shard)
+    add_night(any_store, key.rpartition("/")[0])
+    assert any_store.list("agreements/") == ["agreements/smoke/r0000.json"]
+    remove_runs(any_store, [key.rpartition("/")[0]])
+    assert any_store.list("agreements/") == []

@@ -4,7 +4,7 @@ import dataclasses
 import gzip
 import subprocess
 import sys
-from datetime import timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -334,15 +334,15 @@ def test_reading_gives_the_last_nights_before_a_time_oldest_first(store):
 
 
 def test_one_reading_touches_a_bounded_number_of_objects_however_long_the_history(store, monkeypatch):
-    for day in range(0, 30 * 40, 30):
+    for day in range(-30 * 39, 1, 30):
         kept(store, day)
     reads, lists = [], []
     read, listed = store.read_if_present, store.list
     monkeypatch.setattr(store, "read_if_present", lambda key: (reads.append(key), read(key))[1])
     monkeypatch.setattr(store, "list", lambda prefix: (lists.append(prefix), listed(prefix))[1])
-    assert len(read_nights(store, *SERIES, 5, before=FIRST_NIGHT + timedelta(days=1171))) == 5
+    assert len(read_nights(store, *SERIES, 5, before=FIRST_NIGHT + timedelta(days=1))) == 5
     assert len(reads) <= 6 and not any(key.startswith("runs/") for key in reads)
-    read_nights(store, *SERIES, 10_000, before=FIRST_NIGHT + timedelta(days=1171))
+    read_nights(store, *SERIES, 10_000, before=FIRST_NIGHT + timedelta(days=1))
     assert len(reads) <= 6 + MONTHS_BACK
 
 
@@ -374,3 +374,39 @@ def test_a_time_zone_does_not_move_a_night(store):
     moved = dataclasses.replace(run, header=run.header.model_copy(update={"started": local}))
     assert "2026-03-01" in store_run(store, moved)
     assert summarise(moved) == summarise(run)
+
+
+@pytest.mark.parametrize("changes", [{"fingerprint": "env2"}, {"run": "r0000", "day": 1}])
+def test_of_two_shards_that_are_stored_at_the_same_moment_only_one_gives_the_run_its_ground(
+    store, monkeypatch, changes
+):
+    first = shards_of(run_of(0, {A: 1.0, B: 1.0}), [A], [B])[0]
+    other = shards_of(run_of(**{"day": 0, "tests": {A: 1.0, B: 1.0}, **changes}), [A], [B])[1]
+    # Each has looked before the other wrote.
+    monkeypatch.setattr("baselines.runs._check_joins", lambda *_: None)
+    store_run(store, first)
+    with pytest.raises(BaselineError, match=r"stored at the same moment, in (build|environment)"):
+        store_run(store, other)
+    assert load_run(store, run_prefix(first.header)).missing_shards == ("2/2",)
+    assert store_run(store, first), "the same again is a success"
+
+
+def test_a_writer_that_was_killed_before_its_shard_keeps_no_other_out_for_long(store, monkeypatch):
+    stray, good = (shards_of(run_of(0, {A: 1.0, B: 1.0}, fingerprint=print_), [A], [B]) for print_ in ("odd", "env1"))
+    monkeypatch.setattr(type(store), "create", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+    with pytest.raises(OSError, match="killed"):
+        store_run(store, stray[0])
+    monkeypatch.undo()
+    with pytest.raises(BaselineError, match="environment"):
+        store_run(store, good[1])
+    monkeypatch.setattr("baselines.runs.ABANDONED", timedelta(0))
+    store_run(store, good[1])
+    monkeypatch.undo()
+    assert store_run(store, good[0])
+
+
+def test_a_run_of_a_machine_whose_clock_is_days_ahead_is_refused(store):
+    ahead = (datetime.now(UTC) - FIRST_NIGHT).days
+    store_run(store, run_of(ahead, {A: 1.0}))
+    with pytest.raises(BaselineError, match="yet to come: set the clock"):
+        store_run(store, run_of(ahead + 3, {A: 1.0}))
