@@ -60,6 +60,7 @@ class NightlyConfig(BaseModel):
     policy: str = "default"
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any
 
     @model_validator(mode="after")
     def _one_build(self) -> "NightlyConfig":

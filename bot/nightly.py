@@ -96,6 +96,12 @@ def _finish(config: NightlyConfig, store: Store, policy: Policy, left: Run, file
 
 
 def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, began: float) -> int:
+    where = run.header.machine_class
+    if config.classes and where not in config.classes:
+        raise BotError(
+            f"this machine is of class {where}, and `classes` takes {', '.join(config.classes)} only; "
+            "add it there, or measure on one of these"
+        )
     store_run(store, run)
     return conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began)
 

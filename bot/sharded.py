@@ -145,6 +145,9 @@ def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracke
 
 def _read_shard(path: Path, config: NightlyConfig, plan: RunPlan | None) -> Run:
     shard = read_run(path)
+    where = shard.header.machine_class
+    if config.classes and where not in config.classes:
+        raise BotError(f"{path}: is of class {where}, and `classes` takes {', '.join(config.classes)} only; left out")
     if plan is not None:
         try:
             plan.require(shard.header)

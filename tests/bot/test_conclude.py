@@ -1,6 +1,7 @@
 """Concluding several shards and nights at once, and issues that another job files."""
 
 import dataclasses
+import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
 
 from baselines.pins import read_pins, remove_pin
 from baselines.policy import load_policy
-from baselines.runs import list_runs, store_run
+from baselines.runs import list_runs, list_series, store_run
 from baselines.store import open_store
 from bot.config import NightlyConfig
 from bot.errors import BotError
@@ -18,7 +19,7 @@ from bot.filing import file_all
 from bot.github.issue import Issue, key_of
 from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
-from bot.sharded import conclude_shards, make_plan, recorded_durations
+from bot.sharded import conclude_files, conclude_shards, make_plan, recorded_durations
 from torchbenchmark.cli import request_of
 from torchbenchmark.environment import default_interpreter
 from torchbenchmark.records import Run, Shard, encode_run
@@ -73,6 +74,17 @@ def test_a_shard_that_ended_early_makes_the_code_2_also_beside_a_night_that_is_w
     assert nightly(run_of(0, GOOD), cut) == 2
     assert "ended early, with 0 of 2 tests" in capsys.readouterr().err
     assert names(nightly) == ["r0000"]
+
+
+def test_a_class_that_the_configuration_does_not_take_is_left_out(tmp_path, capsys):
+    config = NightlyConfig(store=str(tmp_path / "store"), work=tmp_path / "work", classes=("cpu-4t",))
+    files = [tmp_path / "known.jsonl", tmp_path / "invented.jsonl"]
+    for path, machine_class in zip(files, ("cpu-4t", "cpu-9000t"), strict=True):
+        run = run_of(0, GOOD, machine_class=machine_class)
+        path.write_bytes(gzip.decompress(encode_run(run)))
+    assert conclude_files(config, files, Outbox(tmp_path / "outbox")) == 2
+    assert "invented.jsonl: is of class cpu-9000t" in " ".join(capsys.readouterr().err.split())
+    assert list_series(open_store(config.store)) == [("smoke", "cpu-4t")]
 
 
 def test_issues_that_are_left_in_a_file_are_filed_from_it_once(nightly, tmp_path):
