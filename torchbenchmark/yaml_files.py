@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.validation import describe, found
 
 Schema = TypeVar("Schema", bound=BaseModel)
 
@@ -62,22 +63,20 @@ def read_yaml(path: Path, schema: type[Schema], error: type[SentinelError] = Ben
     """The YAML file as an instance of `schema`. Raises `error` naming file and key."""
     content = load_yaml(path, error)
     if not isinstance(content, dict):
-        raise error(f"{path}: expected a mapping of keys to values at the top, found {type(content).__name__}")
+        what = "an empty file" if content is None else found(content)
+        raise error(f"{path}: expected keys with values at the top, found {what}")
     try:
         return schema.model_validate(content)
     except ValidationError as cause:
-        raise error(f"{path}: {first_problem(cause)}") from cause
+        raise error(f"{path}: {first_problem(cause, schema)}") from cause
 
 
-def first_problem(invalid: ValidationError) -> str:
-    """One line for a pydantic error: the key, what is wrong, and how many more there are."""
-    problems = invalid.errors(include_url=False, include_input=False)
-    first = problems[0]
-    key = ".".join(str(part) for part in first["loc"]) or "(top)"
+def first_problem(invalid: ValidationError, schema: type[BaseModel] | None = None) -> str:
+    """One line for a pydantic error: the key, what is wrong, and how many more there are. With the schema, an unknown
+    key is told with those that it may have been meant for."""
+    problems = invalid.errors(include_url=False)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key}{more}"
-    return f"key {key}: {first['msg'][0].lower()}{first['msg'][1:]}{more}"
+    return f"{describe(problems[0], schema)}{more}"
 
 
 def _brief(cause: Exception) -> str:

@@ -32,12 +32,12 @@ def test_a_command_on_the_path_and_a_bucket_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rounds: 0\n", "key rounds: input should be greater than or equal to 1"),
-        ("sweet: smoke\n", "unknown key sweet"),
-        ("device: tpu\n", "key device: input should be 'cpu' or 'cuda'"),
+        ("rounds: 0\n", "key rounds: expected a number of at least 1, found the number 0"),
+        ("siute: smoke\n", "unknown key siute; did you mean suite"),
+        ("device: tpu\n", "key device: expected cpu or cuda, found the text 'tpu'"),
         ("suite: [a\n", "nightly.yaml:2: not valid YAML"),
         ("budget_s: .nan\n", "key budget_s"),
-        ("- a list\n", "expected a mapping"),
+        ("- a list\n", "expected keys with values"),
         ("suite: smoke\nsuite: v1\n", "nightly.yaml:2: not valid YAML: key 'suite' stands twice"),
     ],
 )

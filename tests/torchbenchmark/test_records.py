@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
         ('{"kind": "run", "schema": 2}', "record schema 2, but this version reads schema 1"),
         ('{"kind": "run", "schema": "1"}', "record schema '1', but"),
         ('{"kind": "record", "schema": 1}', "expected a line of kind 'run', found 'record'"),
-        ('{"kind": "run", "schema": 1}', r"key run: field required \(and \d+ more\)"),
+        ('{"kind": "run", "schema": 1}', r"key run: is missing \(and \d+ more\)"),
     ],
 )
 def test_the_file_of_another_program_is_refused_at_its_first_line(line: str, problem: str) -> None:
@@ -201,7 +201,7 @@ def test_a_damaged_line_in_the_middle_is_refused_and_not_left_out(lines: list[st
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"status": "fine"}, "key status: input should be"),
+        ({"status": "fine"}, "key status: expected "),
         ({"colour": "red"}, "unknown key colour"),
         ({"ended": "yesterday"}, "key ended: "),
     ],
@@ -224,7 +224,7 @@ def test_a_number_that_is_not_finite_is_refused_with_line_and_key(lines, number:
     assert written in lines[1]
     old = written.rpartition(":")[2].strip("[]").rpartition(",")[2]
     line = lines[1].replace(written, written.replace(old, number))
-    with pytest.raises(BenchmarkError, match=rf"^run\.jsonl:2: key {key}: input should be a finite number"):
+    with pytest.raises(BenchmarkError, match=rf"^run\.jsonl:2: key {key}: expected a finite number"):
         decoded(lines[0], line)
 
 

@@ -89,8 +89,8 @@ def test_a_name_that_is_taken_by_a_built_in_model_or_another_folder_is_refused(t
     [
         ("description: d\ncategory: [\n", r":3: not valid YAML"),
         ("description: d\ncategory: a\ncategory: b\n", r":3: not valid YAML: key 'category' stands twice"),
-        ("description: d\n", r": key category: field required \(and 2 more\)"),
-        ("", r": expected a mapping"),
+        ("description: d\n", r": key category: is missing \(and 2 more\)"),
+        ("", r": expected keys with values"),
     ],
 )
 def test_metadata_that_is_not_sound_is_told_with_file_and_line_or_key(tmp_path: Path, text: str, problem: str) -> None:
@@ -103,14 +103,14 @@ def test_metadata_that_is_not_sound_is_told_with_file_and_line_or_key(tmp_path: 
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ({"colour": "red"}, "unknown key colour"),
-        ({"description": ""}, "key description: string should have at least 1 character"),
-        ({"workload_version": 1}, "key workload_version: input should be a valid string"),
-        ({"tests": ["infer"]}, r"key tests\.0: input should be 'train' or 'eval'"),
-        ({"tests": ["eval", "eval"]}, "key tests: value error, 'eval' stands twice"),
-        ({"devices": ["tpu"]}, r"key devices\.0: input should be 'cpu' or 'cuda'"),
-        ({"presets": ["huge"]}, r"key presets\.0: input should be"),
-        ({"not_implemented": [{"test": "train"}]}, r"key not_implemented\.0\.reason: field required"),
+        ({"colour": "red"}, "unknown key colour; known: description"),
+        ({"description": ""}, "key description: expected a text of at least 1 character, found an empty text"),
+        ({"workload_version": 1}, "key workload_version: expected text, found the number 1; put it in quotes"),
+        ({"tests": ["infer"]}, r"key tests\.0: expected train or eval, found the text 'infer'"),
+        ({"tests": ["eval", "eval"]}, "key tests: 'eval' stands twice"),
+        ({"devices": ["tpu"]}, r"key devices\.0: expected cpu or cuda, found the text 'tpu'"),
+        ({"presets": ["huge"]}, r"key presets\.0: expected full, head or tiny, found the text 'huge'"),
+        ({"not_implemented": [{"test": "train"}]}, r"key not_implemented\.0\.reason: is missing"),
         ({"not_implemented": [{"tset": "train", "reason": "r"}]}, r"unknown key not_implemented\.0\.tset"),
     ],
 )
@@ -278,10 +278,10 @@ def test_a_suite_is_loaded_from_a_path_and_told_with_file_and_key_if_it_is_not_s
     assert load_suite(str(path)).models == ("resnet18",)
     for text, problem in (
         ("{name: mine, description: d, models: []}", ": key models: "),
-        ("{name: mine, description: d, models: [a, b, a]}", ": key models: value error, 'a' stands twice"),
-        ("{name: mine, description: d, models: [a], tests: [eval, eval]}", ": key tests: value error, 'eval' stands"),
+        ("{name: mine, description: d, models: [a, b, a]}", ": key models: 'a' stands twice"),
+        ("{name: mine, description: d, models: [a], tests: [eval, eval]}", ": key tests: 'eval' stands"),
         ("{name: mine, description: d, models: [a], tests: []}", ": key tests: "),
-        ("{name: mine, description: d, models: [a], skip: [{tests: '*'}]}", r": key skip\.0\.reason: field required"),
+        ("{name: mine, description: d, models: [a], skip: [{tests: '*'}]}", r": key skip\.0\.reason: is missing"),
         ("{name: mine, description: d, models: [a], presets: tiny}", ": unknown key presets"),
         ("name: mine\nmodels: [a\n", ":3: not valid YAML"),
     ):

@@ -125,7 +125,12 @@ def test_a_shard_is_read_as_it_is_written():
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("", "invalid JSON"), ("{}", "run"), ('{"kind": "run"}', "kind"), ("[1]", "object")],
+    [
+        ("", "invalid JSON"),
+        ("{}", "run"),
+        ('{"kind": "run"}', "kind"),
+        ("[1]", "expected keys with values, found a list"),
+    ],
 )
 def test_a_file_that_is_no_plan_is_told(tmp_path, content, message):
     path = tmp_path / "plan.json"

@@ -66,21 +66,23 @@ def test_a_file_that_is_absent_a_folder_or_not_utf8_is_refused_by_name(tmp_path:
         load_yaml(written(tmp_path, b"name: \xff\n"))
 
 
-@pytest.mark.parametrize(("text", "found"), [("", "NoneType"), ("- name: a\n", "list"), ("just words\n", "str")])
+@pytest.mark.parametrize(
+    ("text", "found"), [("", "an empty file"), ("- name: a\n", "a list"), ("just words\n", "the text 'just words'")]
+)
 def test_a_file_without_a_mapping_at_the_top_is_refused(tmp_path: Path, text: str, found: str) -> None:
-    with pytest.raises(BenchmarkError, match=rf"garden\.yaml: expected a mapping .* found {found}"):
+    with pytest.raises(BenchmarkError, match=rf"garden\.yaml: expected keys with values at the top, found {found}"):
         read_yaml(written(tmp_path, text), Garden)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("trees: {}\n", "key name: field required"),
-        ("name: a\ntress: {}\n", "unknown key tress"),
-        ("name: a\ntrees: {oak: tall}\n", r"key trees\.oak: input should be a valid integer"),
-        ("tress: {}\n", r"key name: field required \(and 1 more\)"),
-        ("name: 2026-01-02\n", "key name: input should be a valid string"),
-        ("name: a\n5: b\n", "key 5: "),
+        ("trees: {}\n", "key name: is missing"),
+        ("name: a\ntress: {}\n", r"unknown key tress; did you mean trees\?"),
+        ("name: a\ntrees: {oak: tall}\n", r"key trees\.oak: expected a whole number, found the text 'tall'"),
+        ("tress: {}\n", r"key name: is missing \(and 1 more\)"),
+        ("name: 2026-01-02\n", "key name: expected text, found the date 2026-01-02; put it in quotes"),
+        ("name: a\n5: b\n", "key 5: expected text as the key, found the number 5"),
     ],
 )
 def test_content_that_the_schema_refuses_is_told_with_its_key(tmp_path: Path, text: str, problem: str) -> None:
