@@ -2,7 +2,7 @@
 
 import regression_detector
 from baselines import cli as baselines_commands
-from bot import filing, nightly, sharded, watchdog, workflow
+from bot import build, filing, nightly, sharded, watchdog, workflow
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -12,6 +12,7 @@ def main() -> None:
     app = new_app("Measure, score, compare and report the performance of PyTorch builds.")
     for commands in (
         suite_commands,
+        build,
         score_commands,
         baselines_commands,
         regression_detector,

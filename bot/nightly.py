@@ -17,6 +17,7 @@ from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
+from bot.readiness import require_ready
 from torchbenchmark.builds.installation import provide_tonight
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
 from torchbenchmark.errors import SentinelError
@@ -75,6 +76,7 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
         if not _is_of_another_night(left):
             return code
         began = time.monotonic()
+    require_ready(config)  # only now: a night that is measured already is judged without
     run = measure(config, file)
     print_run(run)
     code = _store_and_conclude(config, store, policy, run, began)

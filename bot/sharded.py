@@ -26,6 +26,7 @@ from bot.filing import IssuesOption, open_tracker
 from bot.github.issue import Tracker
 from bot.github.issue_file import IssueFile
 from bot.nightly import alone
+from bot.readiness import require_ready
 from torchbenchmark.builds.nightly_index import resolve
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
@@ -52,7 +53,8 @@ def plan_command(
 
 
 def plan_run(chosen: NightlyConfig, shards: int, out: Path, machine_class: str | None = None) -> RunPlan:
-    """Make a plan of the next run, write it to `out` and print it."""
+    """Make a plan of the next run, write it to `out` and print it. No night is planned that could not be judged."""
+    require_ready(chosen)
     suite = load_suite(chosen.suite)
     known = recorded_durations(open_store(chosen.store), suite, chosen.device, machine_class)
     plan = make_plan(chosen, suite, shards, known)

@@ -31,7 +31,6 @@ def register(app: typer.Typer) -> None:
     app.command("install")(install)
     app.command("run")(run)
     app.command("list")(list_models)
-    build_commands.register(app)
 
 
 def run(
@@ -285,4 +284,5 @@ def main() -> None:
     """`python -m torchbenchmark`: the measuring commands alone, for a machine with nothing else installed."""
     app = new_app("Measure the PyTorch model suite.")
     register(app)
+    build_commands.register(app)
     run_app(app)
