@@ -17,6 +17,7 @@ from baselines.runs import list_series
 from baselines.series import NightSummary
 from baselines.store import Store, open_store
 from bot.config import ConfigOption, NightlyConfig, load_config
+from bot.errors import BotError
 from bot.filing import IssuesOption, open_tracker, tell
 from bot.github.issue import BOT_LABEL, Issue, Tracker, key_of
 from bot.github.issue_file import IssueFile
@@ -74,13 +75,26 @@ def watch(
 
 
 def look(store: Store, suite: str, machine_class: str | None, limit: timedelta, now: datetime) -> list[Watched]:
-    """Every class of the suite. Where none is watched at all, that is what is wrong."""
-    classes = [one for name, one in list_series(store) if name == suite and machine_class in (None, one)]
-    found = [_look_at(store, suite, one, limit, now, may_retire=machine_class is None) for one in classes]
+    """Every class of the suite, or the one that is named. Where none is watched at all, that is what is wrong."""
+    classes = [one for name, one in list_series(store) if name == suite]
+    if machine_class is not None and classes:
+        _require_known(store, suite, machine_class, classes)
+        return [_look_at(store, suite, machine_class, limit, now, may_retire=False)]
+    found = [_look_at(store, suite, one, limit, now, may_retire=True) for one in classes]
     if all(one.retired for one in found):
         since = f" in {RETIRED.days} days" if found else ""
-        found.append(Watched(suite, machine_class or ANY_CLASS, None, f"there has been no night{since}"))
+        found.append(Watched(suite, ANY_CLASS, None, f"there has been no night{since}"))
     return found
+
+
+def _require_known(store: Store, suite: str, machine_class: str, classes: Sequence[str]) -> None:
+    """A misspelt class has no night, and never will: that is a mistake, and no outage."""
+    if machine_class in classes:
+        return
+    # The history knows a class also if the records of its runs were removed.
+    known = {*classes, *(key.split("/")[2] for key in store.list(f"history/{suite}/"))}
+    if machine_class not in known:
+        raise BotError(f"--class {machine_class}: there is no run of {suite} on it; known: {', '.join(sorted(known))}")
 
 
 def _look_at(

@@ -11,12 +11,14 @@ from github_servers import BOT, REPOSITORY
 from night_factory import FIRST_NIGHT, A, B, run_of
 
 from baselines.history import add_night
+from baselines.retention import outdated_runs, remove_runs
 from baselines.runs import store_run
 from baselines.store import open_store
 from bot.config import NightlyConfig
+from bot.errors import BotError
 from bot.filing import open_tracker
 from bot.github.issue_file import IssueFile, read_issues
-from bot.watchdog import file, look
+from bot.watchdog import file, look, watch
 from torchbenchmark.records import Status
 
 LIMIT = timedelta(hours=26)
@@ -55,6 +57,30 @@ def test_every_class_is_watched_and_a_retired_one_is_not(any_store):
     kept(any_store, 34, machine_class="cpu-8t")
     assert problems(any_store, at(35.5)) == {"cpu-4t": "", "cpu-8t": "no night for 36 hours"}
     assert problems(any_store, at(35.5), "cpu-old") == {"cpu-old": "no night for 852 hours"}
+
+
+def test_a_class_that_is_not_there_is_a_mistake_and_no_outage(any_store, tmp_path):
+    kept(any_store, 0)
+    kept(any_store, 0, machine_class="cpu-8t")
+    kept(any_store, 0, machine_class="gpu-1", suite="other")
+    config = NightlyConfig(store=any_store.location, outbox=tmp_path / "outbox")
+    for typo in ("cpu-4", "gpu-1", "any class"):
+        with pytest.raises(BotError, match=rf"--class {typo}: there is no run of smoke on it; known: cpu-4t, cpu-8t$"):
+            watch(config, open_tracker(config), machine_class=typo)
+    assert not (tmp_path / "outbox").exists(), "nothing is filed"
+    assert problems(any_store, at(0.1), "cpu-8t") == {"cpu-8t": ""}
+
+
+def test_where_no_night_was_ever_stored_a_class_can_be_neither_right_nor_wrong(any_store):
+    kept(any_store, 0, suite="other")
+    assert problems(any_store, at(0), "cpu-4t") == {"any class": "there has been no night"}
+
+
+def test_a_class_whose_records_were_all_removed_is_still_known(any_store):
+    kept(any_store, 0, machine_class="cpu-old")
+    kept(any_store, 100)
+    remove_runs(any_store, outdated_runs(any_store, "smoke", "cpu-old", at(50)))
+    assert problems(any_store, at(100.1), "cpu-old") == {"cpu-old": "no night for 2402 hours"}
 
 
 def test_no_night_at_all_is_missed_too(any_store):
@@ -163,6 +189,7 @@ def test_the_issue_of_no_night_at_all_stays_open_until_a_class_is_well(any_store
     file(config, look(any_store, "smoke", None, LIMIT, at(0)), open_tracker(config), at(0))
     names = [path.name for path in (tmp_path / "outbox").glob("*.md")]
     kept(any_store, 0)
+    kept(any_store, 0, machine_class="cpu-8t")
     file(config, look(any_store, "smoke", None, LIMIT, at(2)), open_tracker(config), at(2))
     assert is_open()
     kept(any_store, 2)
