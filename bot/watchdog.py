@@ -3,6 +3,7 @@
 It needs the store and the tracker only, so that it can be called from anywhere, also from outside of what it watches.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,12 +22,14 @@ from bot.errors import BotError
 from bot.filing import IssuesOption, open_tracker, tell
 from bot.github.issue import BOT_LABEL, Issue, Tracker, key_of
 from bot.github.issue_file import IssueFile
+from bot.pages.issue import inline_code
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
 
 HOURS = 26.0  # a night and some delay
 RETIRED = timedelta(days=30)  # a class that was silent for so long is not watched any more
 ANY_CLASS = "any class"  # named where there is none
+MOST_REASONS = 3  # in an issue, of the tests of a night without data
 LABELS = (BOT_LABEL, "nightly missing")
 
 
@@ -38,6 +41,7 @@ class Watched:
     machine_class: str
     newest: NightSummary | None
     problem: str
+    came_empty: bool = False  # the newest night has come in time, but none of its tests ended ok
     retired: bool = False  # silent for so long that nobody waits for it
     last_good: str = ""  # run of the newest night with data: while that stays, it is one outage
 
@@ -110,13 +114,13 @@ def _look_at(
     age = now - newest.started
     if age > RETIRED and may_retire:
         return Watched(suite, machine_class, newest, "", retired=True)
-    problem = ""
+    problem, came_empty = "", False
     if age > limit:
         problem = f"no night for {age.total_seconds() / 3600:.0f} hours"
-    elif not newest.ok_tests:
-        problem = "the newest night has no data: no test ended ok"
+    elif not _has_data(newest):
+        problem, came_empty = "the newest night has no data: no test ended ok", True
     last_good = next((night.run for night in reversed(nights) if _has_data(night)), "")
-    return Watched(suite, machine_class, newest, problem, last_good=last_good)
+    return Watched(suite, machine_class, newest, problem, came_empty=came_empty, last_good=last_good)
 
 
 def _has_data(night: NightSummary) -> bool:
@@ -161,9 +165,32 @@ def _missing(one: Watched, config: NightlyConfig) -> str:
     owners = f"\n\ncc {' '.join(config.owners)}" if config.owners else ""
     return (
         f"**{one.problem[0].upper()}{one.problem[1:]}.** {last}\n\n"
-        "While no night comes, no regression can be seen. Look at the last runs of the nightly workflow: "
-        "is it enabled, is a runner online, did the measuring or the upload fail?\n\n"
+        f"{_advice(one, config)}\n\n"
         "`torchbench watchdog` wrote this, and closes it when a night with data has come." + owners
+    )
+
+
+def _advice(one: Watched, config: NightlyConfig) -> str:
+    if one.newest is None or not one.came_empty:
+        return (
+            "While no night comes, no regression can be seen. Look at the last runs of the nightly workflow: "
+            "is it enabled, is a runner online, did the measuring or the upload fail?"
+        )
+    reasons = Counter(
+        f"{test.status or 'no record'}: {test.reason}" if test.reason else str(test.status or "no record")
+        for test in one.newest.tests.values()
+    )
+    most = "\n".join(
+        f"- {count} test{'' if count == 1 else 's'}: {inline_code(reason)}"
+        for reason, count in reasons.most_common(MOST_REASONS)
+    )
+    show = inline_code(f"torchbench baseline show --store {config.store} {one.newest.key}")
+    return (
+        "While no test ends ok, no regression can be seen. The night was measured and stored, so look at why its tests "
+        f"failed:\n\n{most}\n\n"
+        f"{show} has the reason of every test. Tests that all fail in one way mostly have one cause: "
+        "a build that cannot be imported, a package that the models need and the build lacks (`torchbench install` "
+        "names it), a device that is not there."
     )
 
 

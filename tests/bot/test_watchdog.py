@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from github_servers import BOT, REPOSITORY
-from night_factory import FIRST_NIGHT, A, B, run_of
+from night_factory import FIRST_NIGHT, A, B, C, run_of
 
 from baselines.history import add_night
 from baselines.retention import outdated_runs, remove_runs
@@ -146,6 +146,26 @@ def test_an_issue_that_a_person_closed_is_open_again_at_the_next_outage(hub, tmp
     hub.call("PATCH", f"issues/{hub.issues()[0]['number']}", "torch-owner", state="closed")
     kept(store, 7)
     assert watch(9) == [("open", title)], "also if no good day was seen in between"
+
+
+def test_of_a_night_without_data_the_issue_says_why_its_tests_failed_and_nothing_of_runners(tmp_path):
+    store = open_store(str(tmp_path / "store"))
+    config = NightlyConfig(store=str(tmp_path / "store"), outbox=tmp_path / "outbox")
+
+    def text(days):
+        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config))
+        (path,) = (tmp_path / "outbox").glob("*.md")
+        return path.read_text()
+
+    kept(store, 1, {A: Status.CRASH, B: Status.CRASH, C: None})
+    empty = text(1.1)
+    assert "The newest night has no data" in empty and "look at why its tests failed" in empty
+    assert "- 2 tests: `crash: planted crash`\n- 1 test: `no record: " in empty
+    assert f"`torchbench baseline show --store {config.store} runs/smoke/cpu-4t/2026-03-02-build0001-r0001`" in empty
+    assert "runner" not in empty and "no night comes" not in empty
+    silent = text(3)
+    assert "No night for 48 hours" in silent and "is a runner online" in silent
+    assert "why its tests failed" not in silent
 
 
 def test_an_outage_of_nights_without_data_is_one_outage(any_store, tmp_path):
