@@ -59,7 +59,7 @@ def plan_run(chosen: NightlyConfig, shards: int, out: Path, machine_class: str |
     known = recorded_durations(open_store(chosen.store), suite, chosen.device, machine_class)
     plan = make_plan(chosen, suite, shards, known)
     write_plan(plan, out)
-    _print_plan(plan, known)
+    print_plan(plan, known)
     if plan.build is not None:
         console.print(Text(f"build: {plan.build} from {plan.build.index}"))
     console.print(Text(f"plan: {out}"))
@@ -206,13 +206,19 @@ def _told(problem: SentinelError) -> int:
     return EXIT_BROKEN
 
 
-def _print_plan(plan: RunPlan, known: Mapping[str, float]) -> None:
+def print_plan(plan: RunPlan, known: Mapping[str, float]) -> None:
     table = Table(box=None)
     for heading in ("shard", "seconds the last time", "models"):
         table.add_column(heading)
     for index, models in enumerate(plan.shards, start=1):
-        seconds = sum(known.get(model, 0.0) for model in models)
-        new = sum(model not in known for model in models)
-        told = f"{seconds:.0f}" + (f" and {new} not measured yet" if new else "")
-        table.add_row(Text(f"{index}/{len(plan.shards)}"), Text(told), Text(", ".join(models)))
+        table.add_row(Text(f"{index}/{len(plan.shards)}"), Text(_last_time(models, known)), Text(", ".join(models)))
     print_table(table)
+
+
+def _last_time(models: Sequence[str], known: Mapping[str, float]) -> str:
+    """How long the models of a shard took together; some of them, or all, may never have been measured."""
+    new = sum(model not in known for model in models)
+    if new == len(models):
+        return "not measured yet"
+    seconds = f"{sum(known.get(model, 0.0) for model in models):.0f}"
+    return f"{seconds}, without {new} {'model' if new == 1 else 'models'} not measured yet" if new else seconds

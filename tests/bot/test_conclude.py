@@ -19,7 +19,7 @@ from bot.filing import file_all
 from bot.github.issue import Issue, key_of
 from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
-from bot.sharded import conclude_files, conclude_shards, make_plan, recorded_durations
+from bot.sharded import conclude_files, conclude_shards, make_plan, print_plan, recorded_durations
 from torchbenchmark.cli import request_of
 from torchbenchmark.environment import default_interpreter
 from torchbenchmark.records import Run, Shard, encode_run
@@ -232,6 +232,21 @@ def test_shards_are_balanced_by_the_newest_run_of_a_day_and_not_by_the_last_name
     )
     assert nightly(early, late) in (0, 1)
     assert recorded_durations(nightly.store, load_suite("smoke"), "cpu", None) == {"resnet50": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("known", "told"),
+    [
+        ({}, ["1/2 not measured yet hf_Bert", "2/2 not measured yet dlrm, resnet18"]),
+        ({"dlrm": 2.0}, ["1/2 not measured yet hf_Bert", "2/2 2, without 1 model not measured yet dlrm, resnet18"]),
+        ({"dlrm": 2.4, "resnet18": 3.0, "hf_Bert": 0.0}, ["1/2 0 hf_Bert", "2/2 5 dlrm, resnet18"]),
+    ],
+)
+def test_a_plan_says_how_long_each_shard_took_or_that_it_was_not_measured_yet(tmp_path, capsys, known, told):
+    plan = make_plan(NightlyConfig(), load_suite("smoke"), 2, {})
+    plan = plan.model_copy(update={"shards": (("hf_Bert",), ("dlrm", "resnet18"))})
+    print_plan(plan, known)
+    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[1:]] == told
 
 
 def test_a_plan_names_the_interpreter_that_its_shards_measure(tmp_path, monkeypatch):
