@@ -129,10 +129,11 @@ def _check_joins(store: Store, shard: Run) -> None:
     """Raises BaselineError if the shard cannot be put together with those of its run that are stored."""
     header, prefix, key = shard.header, run_prefix(shard.header), run_key(shard.header)
     for elsewhere in _elsewhere(store, header) if header.shard.count > 1 else ():
-        if _decode(store, elsewhere).header.run == header.run:
+        there = _decode(store, elsewhere).header
+        if there.run == header.run:
             raise BaselineError(
                 f"shard {header.shard} of run {header.run} is not stored: it would be {key}, but there is "
-                f"{elsewhere}, of another build, class or start; {_MEASURE_AGAIN}"
+                f"{elsewhere}, with {_apart(there, header)}; {_MEASURE_AGAIN}"
             )
     stored = [one for one in _shard_keys(store, prefix) if one != key]
     if stored:
@@ -143,6 +144,18 @@ def _check_joins(store: Store, shard: Run) -> None:
             raise BaselineError(
                 f"shard {header.shard} of run {header.run} is not stored: it does not fit those that are: {problem}"
             ) from problem
+
+
+def _apart(there: RunHeader, here: RunHeader) -> str:
+    """In what of its key a shard differs from one that is stored, with both values."""
+    named = {
+        "build": (there.build.id, here.build.id),
+        "class": (there.machine_class, here.machine_class),
+        "start": (there.started.astimezone(UTC), here.started.astimezone(UTC)),
+    }
+    return " and ".join(
+        f"{name} {theirs} instead of {ours}" for name, (theirs, ours) in named.items() if theirs != ours
+    )
 
 
 def _elsewhere(store: Store, header: RunHeader) -> list[str]:

@@ -143,8 +143,19 @@ def otherwise_measured(shard, **settings):
         (otherwise_measured(halves()[1], budget_s=0.05), "differ in measuring"),
         (shards_of(run_of(0, GOOD), [A], [A, B])[1], "has a record in another shard too"),
         (shards_of(run_of(0, {A: 1.0}), [A], [], [])[1], "shards of different divisions"),
-        (halves(machine_class="cpu-8t")[1], "of another build, class or start"),
-        (changed(halves()[1], build=run_of(1, GOOD).header.build), "of another build, class or start"),
+        (halves(machine_class="cpu-8t")[1], "with class cpu-4t instead of cpu-8t; measure"),
+        (
+            changed(halves()[1], build=run_of(1, GOOD).header.build),
+            "with build build0000 instead of build0001; measure",
+        ),
+        (
+            changed(halves()[1], started=FIRST_NIGHT + timedelta(days=2, hours=1)),
+            r"with start 2026-03-01 02:00:00\+00:00 instead of 2026-03-03 03:00:00\+00:00; measure",
+        ),
+        (
+            changed(halves(machine_class="cpu-8t")[1], build=run_of(1, GOOD).header.build),
+            "with build build0000 instead of build0001 and class cpu-4t instead of cpu-8t; measure",
+        ),
     ],
 )
 def test_a_shard_that_does_not_belong_to_the_others_is_refused_before_it_spoils_them(store, other, said):
