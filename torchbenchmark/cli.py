@@ -15,7 +15,7 @@ from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.install import install
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
-from torchbenchmark.registry import Registry, load_suite, suite_names
+from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
 from torchbenchmark.runner import RunRequest, resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, print_table, run_app
@@ -162,7 +162,7 @@ def list_models(
         list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
     ] = None,
 ) -> None:
-    """List the models and the suites."""
+    """List the models, and the suites with their models, tests and preset."""
     table = Table("model", "domain", "tests", "devices", "presets", "what it is")
     for entry in Registry(tuple(models or ())).models.values():
         about = entry.metadata
@@ -176,7 +176,19 @@ def list_models(
         )
     console.print(table)
     for name in suite_names():
-        console.print(f"suite {name}: {load_suite(name).description}")
+        print_suite(name, load_suite(name))
+
+
+def print_suite(name: str, suite: Suite) -> None:
+    """What `--suite` measures by this name."""
+    threads = "all CPUs" if suite.threads is None else str(suite.threads)
+    for line in (
+        f"suite {name}: {suite.description}",
+        f"  models: {', '.join(suite.models)}",
+        f"  tests: {', '.join(suite.tests)}; preset: {suite.preset}; threads: {threads}",
+        *(f"  leaves out {rule.tests}: {rule.reason}" for rule in suite.skip),
+    ):
+        console.print(line, markup=False)
 
 
 def print_run(run: Run) -> None:
