@@ -1,22 +1,22 @@
 """`torchbench baseline`: what a store holds, pins, and the history."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
+from baselines.night_tables import EARLIER, new_table, night_table, require_channel, series_table, shown_value, texts
 from baselines.pins import read_pins, remove_pin, set_pin
 from baselines.retention import KEEP_DAYS, LEAST_DAYS, outdated_runs, remove_runs
 from baselines.runs import list_runs, list_series, load_run
-from baselines.series import ChannelSummary, NightSummary, Statistic, summarise
+from baselines.series import NightSummary, Statistic, summarise
 from baselines.store import Store, open_store
-from torchbenchmark.experiment import matches_glob
 from torchbenchmark.terminal import EXIT_BROKEN, console, new_app, print_table
+
+USUAL_CHANNEL = "cpu_time"  # of every device
 
 StoreOption = Annotated[str, typer.Option("--store", help="The store: a folder, or s3://bucket/prefix.")]
 SuiteArgument = Annotated[str, typer.Argument(help="Name of the suite.")]
@@ -42,11 +42,11 @@ def register(app: typer.Typer) -> None:
 def list_baselines(store: StoreOption) -> None:
     """Suites and classes, their nights and pins."""
     opened = open_store(store, must_exist=True)
-    table = _table("suite", "class", "nights", "first", "last", "pins")
+    table = new_table("suite", "class", "nights", "first", "last", "pins")
     for suite, machine_class in list_series(opened):
         dates = [prefix.rpartition("/")[2][:10] for prefix in list_runs(opened, suite, machine_class)]
         pins = ", ".join(read_pins(opened, suite, machine_class))
-        table.add_row(*_texts(suite, machine_class, str(len(dates)), dates[0], dates[-1], pins))
+        table.add_row(*texts(suite, machine_class, str(len(dates)), dates[0], dates[-1], pins))
     if not table.rows:
         console.print("no runs yet")
         return
@@ -58,14 +58,25 @@ def show_history(
     suite: SuiteArgument,
     machine_class: ClassArgument,
     nights: Annotated[int, typer.Option(min=1, help="How many, from the newest back.")] = 14,
-    test: Annotated[str | None, typer.Option(help="Show this test (or glob of ids) night by night.")] = None,
-    channel: Annotated[str, typer.Option(help="With --test: the channel.")] = "cpu_time",
-    statistic: Annotated[Statistic, typer.Option(help="With --test: p20, median or mean of a process.")] = "p20",
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", help="Night by night, only these tests or models (a glob; may be repeated)."),
+    ] = None,
+    channel: Annotated[
+        str | None, typer.Option(help=f"The channel that is compared and shown (default: {USUAL_CHANNEL}).")
+    ] = None,
+    statistic: Annotated[Statistic, typer.Option(help="p20, median or mean of a night's samples.")] = "p20",
 ) -> None:
-    """The last nights of a suite in a class."""
+    """The last nights of a suite in a class, each against the median of the nights before it. Verdicts are not kept."""
     opened = open_store(store, must_exist=True)
-    found = _newest_nights(opened, suite, machine_class, nights)
-    print_table(_night_table(found) if test is None else _series_table(found, test, channel, statistic))
+    found = _newest_nights(opened, suite, machine_class, nights + EARLIER)
+    if channel is not None:
+        require_channel(found[-nights:], channel)
+    compared = channel or USUAL_CHANNEL
+    if test:
+        print_table(series_table(found, nights, test, compared, statistic))
+    else:
+        print_table(night_table(found, nights, compared, statistic))
 
 
 def show_run(store: StoreOption, run: RunArgument) -> None:
@@ -79,10 +90,10 @@ def show_run(store: StoreOption, run: RunArgument) -> None:
         ("coverage", f"{night.coverage:.0%}"),
     ):
         console.print(Text(f"{name:<12} {value}"))
-    table = _table("test", "status", "medians of its processes")
+    table = new_table("test", "status", "medians of its processes")
     for test, summary in night.tests.items():
-        values = ", ".join(f"{name} {_value(channel, 'median')}" for name, channel in summary.channels.items())
-        table.add_row(*_texts(test, str(summary.status or "no record"), values or summary.reason))
+        values = ", ".join(f"{name} {shown_value(channel, 'median')}" for name, channel in summary.channels.items())
+        table.add_row(*texts(test, str(summary.status or "no record"), values or summary.reason))
     print_table(table)
 
 
@@ -143,7 +154,7 @@ def collect_garbage(
     """
     opened = open_store(store, must_exist=True)
     before = datetime.now(UTC) - timedelta(days=keep_days)
-    table, left = _table("suite", "class", "runs removed" if remove else "runs to remove", "first", "last"), []
+    table, left = new_table("suite", "class", "runs removed" if remove else "runs to remove", "first", "last"), []
     for suite, machine_class in list_series(opened):
         runs = outdated_runs(opened, suite, machine_class, before)
         if remove:
@@ -152,7 +163,7 @@ def collect_garbage(
             left += done.left
         if runs:
             dates = [run.rpartition("/")[2][:10] for run in runs]
-            table.add_row(*_texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
+            table.add_row(*texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
     if table.rows:
         print_table(table)
         if not remove:
@@ -171,52 +182,3 @@ def _newest_nights(store: Store, suite: str, machine_class: str, count: int) -> 
         raise BaselineError(f"{store.location}: no runs of {suite} on {machine_class}; see `torchbench baseline list`")
     last_day = datetime.fromisoformat(runs[-1].rpartition("/")[2][:10]).replace(tzinfo=UTC)
     return read_nights(store, suite, machine_class, count, before=last_day + timedelta(days=1))
-
-
-def _night_table(nights: Sequence[NightSummary]) -> Table:
-    table = _table("started (UTC)", "version", "commit", "environment", "ok", "coverage", "key")
-    for night in nights:
-        table.add_row(
-            *_texts(
-                f"{night.started:%Y-%m-%d %H:%M}",
-                night.build.version,
-                (night.build.commit or "")[:12],
-                night.environment.fingerprint,
-                f"{len(night.ok_tests)} of {len(night.tests)}",
-                f"{night.coverage:.0%}",
-                night.key,
-            )
-        )
-    return table
-
-
-def _series_table(nights: Sequence[NightSummary], pattern: str, channel: str, statistic: Statistic) -> Table:
-    table = _table("started (UTC)", "version", "test", "workload", f"{channel} {statistic}")
-    for night in nights:
-        for test, summary in night.tests.items():
-            if not matches_glob(test, pattern):
-                continue
-            measured = summary.channels.get(channel) if summary.ok else None
-            value = _value(measured, statistic) if measured else str(summary.status or "no record")
-            started = f"{night.started:%Y-%m-%d %H:%M}"
-            table.add_row(*_texts(started, night.build.version, test, summary.workload.hash, value))
-    if not table.rows:
-        known = ", ".join(sorted({test for night in nights for test in night.tests}))
-        raise BaselineError(f"no test {pattern!r} in these nights; they have: {known}")
-    return table
-
-
-def _value(channel: ChannelSummary, statistic: Statistic) -> str:
-    return f"{channel.location(statistic):.6g} {channel.unit}".removesuffix(" 1")  # a count has no unit
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None)
-    for heading in headings:
-        table.add_column(heading, no_wrap=True)
-    return table
-
-
-def _texts(*cells: str) -> list[Text]:
-    """A test id's brackets would be taken for markup."""
-    return [Text(cell) for cell in cells]
