@@ -125,6 +125,11 @@ class Report(_Schema):
     def exit_code(self) -> int:
         return EXIT_CODES[self.verdict]
 
+    @property
+    def judged(self) -> str:
+        """The channels that were compared, of which the total is made: of most nights one."""
+        return ", ".join(sorted({row.channel for row in self.rows if row.channel and row.change is not None}))
+
     def tests(self, state: State) -> list[str]:
         return [row.test for row in self.rows if row.state is state]
 

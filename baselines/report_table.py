@@ -34,8 +34,10 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
         _line(f"differs: and {len(report.differences) - _MOST_DIFFERENCES} more (--json has all)")
     if report.total:
         pinned = f", {report.pin_total.score:.1f} against the pin" if report.pin_total else ""
-        time = f"{report.total.change:+.2%} time"
-        _line(f"total against the baseline {report.total.score:.1f} ({time}) over {report.total.tests} tests{pinned}")
+        _line(
+            f"total {report.total.score:.1f}: {report.judged} against the nights before, which are 1000 "
+            f"({report.total.change:+.2%} time), over {report.total.tests} tests{pinned}"
+        )
         if report.total.left_out:
             _line(f"not in the total, in no category: {', '.join(report.total.left_out)}")
     _line(f"by the flat 7 % and 1 %: {report.flat.verdict}: {report.flat.reason}")

@@ -202,8 +202,9 @@ def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: N
     if scored.score:
         coverage = scored.score.coverage
         lines.append(
-            f"score {scored.score.total:.1f} ({scored.reference} = 1000; "
-            f"{len(coverage.scored)} of {coverage.reference} tests of the reference)\n"
+            f"score {scored.score.total:.1f}: the published Score V1, on wall latency; no verdict hangs on it\n"
+            f"  1000 is {scored.reference}; "
+            f"over {len(coverage.scored)} of {coverage.reference} tests of the reference\n"
         )
     else:
         lines.append(f"score: none, {scored.problem}\n")
@@ -212,7 +213,8 @@ def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: N
     if not filed:
         lines.append("no issue to file\n")
     lines.append(f"details: {config.work / 'nightly.json'}")
-    console.print(Panel(lines, title=f"nightly {report.suite}, {report.machine_class}"))
+    panel = Panel(lines, title=f"nightly {report.suite}, {report.machine_class}")
+    console.print(panel, soft_wrap=False)  # a panel's long lines would be cut
     console.print(Text(f"verdict: {report.verdict}: {report.reason}", style="bold"))
 
 

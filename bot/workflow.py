@@ -154,7 +154,10 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
     report = Report.model_validate(summary["report"])
     add_summary(
         render_summary(
-            report, summary["score"]["total"] if summary["score"] else None, [one["title"] for one in summary["issues"]]
+            report,
+            summary["score"]["total"] if summary["score"] else None,
+            summary["score_reference"],
+            [one["title"] for one in summary["issues"]],
         )
     )
     if code == EXIT_CLEAN:

@@ -9,8 +9,8 @@ MOST_ROWS = 60
 _AS_BEFORE = (State.UNCHANGED, State.NEW)
 
 
-def render_summary(report: Report, score: float | None, issues: Sequence[str]) -> str:
-    """Markdown. `issues` are the titles of what is filed."""
+def render_summary(report: Report, score: float | None, score_of: str, issues: Sequence[str]) -> str:
+    """Markdown. `score_of` is what scores 1000, `issues` are the titles of what is filed."""
     tonight = report.tonight
     lines = [
         f"## Nightly: {report.verdict}",
@@ -18,10 +18,21 @@ def render_summary(report: Report, score: float | None, issues: Sequence[str]) -
         inline_code(report.reason),
         "",
         f"{inline_code(report.suite)} on {inline_code(report.machine_class)}, build {inline_code(tonight.build)}, "
-        f"{tonight.coverage:.0%} of the planned tests delivered"
-        + (f", score {score:.1f}" if score is not None else ""),
+        f"{tonight.coverage:.0%} of the planned tests delivered",
         "",
     ]
+    if report.total is not None:
+        lines.append(
+            f"- total {report.total.score:.1f}: {inline_code(report.judged)} against the nights before, which are 1000 "
+            f"({report.total.change:+.1%} time), over {report.total.tests} tests"
+        )
+    if score is not None:
+        lines.append(
+            f"- score {score:.1f}: the published Score V1, wall latency against {inline_code(score_of)}, "
+            "which is 1000; no verdict hangs on it"
+        )
+    if report.total is not None or score is not None:
+        lines.append("")
     rows = [row for row in report.rows if row.state not in _AS_BEFORE]
     if rows:
         lines += ["| test | state | change | reason |", "|---|---|--:|---|"]

@@ -208,6 +208,28 @@ def test_what_could_not_be_filed_in_the_night_of_closing_is_filed_in_the_next(ni
     assert [outbox.put(issue).effect for issue in old] == ["left: it is newer"]
 
 
+def test_score_and_total_say_on_the_terminal_what_they_are(nightly, capsys):
+    nightly(run_of(0, {A: {"cpu_time": 1.0, "latency": 2.0}}))
+    first = capsys.readouterr().out
+    assert "score: none, the first valid night becomes the reference, 1000" in first
+    assert "which are 1000" not in first
+    nightly(run_of(1, {A: {"cpu_time": 1.0, "latency": 2.5}}))
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "total 1000.0: cpu_time against the nights before, which are 1000 (+0.00% time), over 1 tests" in said
+    assert (
+        "score 800.0: the published Score V1, on wall latency; no verdict hangs on it "
+        "1000 is the run of 2026-03-01, 2.14.0.dev0000; over 1 of 1 tests of the reference"
+    ) in said
+
+
+def test_nothing_of_the_summary_is_cut_however_long_it_is(nightly, capsys, tmp_path):
+    config = NightlyConfig(store=str(tmp_path / "store"), work=tmp_path / "work", reference="no-such/" + "x" * 300)
+    nights = [run_of(0, GOOD)]
+    assert conclude_shards(config, nightly.store, load_policy("default"), nights, Outbox(config.outbox)) == 0
+    said = "".join(capsys.readouterr().out.replace("│", "").split())
+    assert f"score:none,reference{config.reference}:nosuchfile" in said
+
+
 def test_a_regression_never_becomes_the_reference(nightly, capsys):
     for day in range(7):
         nightly(run_of(day, GOOD))

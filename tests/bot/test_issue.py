@@ -57,9 +57,9 @@ def facts_of(tests, kind="regression", **changes):
     return IssueFacts(**{**facts, **changes})
 
 
-def body_of(tests, kind="regression", **changes) -> str:
+def body_of(tests, kind="regression", *, score=912.3, **changes) -> str:
     report = report_of(tests)
-    evidence = render_evidence(kind, alert_of(report, kind).tests, report, ("torchbench run",), 912.3, "v1.1")
+    evidence = render_evidence(kind, alert_of(report, kind).tests, report, ("torchbench run",), score, "v1.1")
     return render_body(facts_of(tests, kind, **changes), evidence)
 
 
@@ -96,6 +96,15 @@ def test_both_builds_the_limits_and_the_flat_rule_are_told():
     assert "This build: `build0007`" in body
     assert "flat rule of 7 % a test and 1 % of the total: regression" in body
     assert "| build | `wheels.torch` | `2.14.0.dev0006` | `2.14.0.dev0007` |" in body
+
+
+def test_score_and_total_say_what_they_are():
+    body = body_of({A: 1.5})
+    assert "- Score **912.3**: the published Score V1, wall latency against `v1.1`, which is 1000; no verdict" in body
+    total = "- Total **873.6**: `cpu_time` against the nights before, which are 1000 (+14.5% time), over 3 tests."
+    assert total in body
+    assert "- Score" not in body_of({A: 1.5}, score=None)
+    assert "\n\n- " not in body.partition("- Last good build")[2], "one list"
 
 
 def test_a_closed_alert_says_so_first():
