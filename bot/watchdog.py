@@ -71,20 +71,30 @@ def watch(
     """Look at every class, say how it is, and file that."""
     name = load_suite(config.suite).name
     now = datetime.now(UTC)
-    watched = look(open_store(config.store), name, machine_class, limit, now)
+    watched = look(open_store(config.store), name, machine_class, limit, now, config.classes)
     for one in watched:
         console.print(Text(f"{one.suite} on {one.machine_class}: {one.problem or _well(one)}"))
     file(config, watched, tracker, now)
     return watched
 
 
-def look(store: Store, suite: str, machine_class: str | None, limit: timedelta, now: datetime) -> list[Watched]:
-    """Every class of the suite, or the one that is named. Where none is watched at all, that is what is wrong."""
+def look(
+    store: Store,
+    suite: str,
+    machine_class: str | None,
+    limit: timedelta,
+    now: datetime,
+    expected: Sequence[str] = (),
+) -> list[Watched]:
+    """Every class of the suite that has nights or is expected, or the one that is named. Where none is watched at all,
+    that is what is wrong."""
     classes = [one for name, one in list_series(store) if name == suite]
-    if machine_class is not None and classes:
-        _require_known(store, suite, machine_class, classes)
+    if machine_class is not None and (classes or expected):
+        _require_known(store, suite, machine_class, [*classes, *expected])
         return [_look_at(store, suite, machine_class, limit, now, may_retire=False)]
-    found = [_look_at(store, suite, one, limit, now, may_retire=True) for one in classes]
+    found = [
+        _look_at(store, suite, one, limit, now, may_retire=one not in expected) for one in sorted({*classes, *expected})
+    ]
     if all(one.retired for one in found):
         since = f" in {RETIRED.days} days" if found else ""
         found.append(Watched(suite, ANY_CLASS, None, f"there has been no night{since}"))

@@ -153,7 +153,7 @@ def test_of_a_night_without_data_the_issue_says_why_its_tests_failed_and_nothing
     config = NightlyConfig(store=str(tmp_path / "store"), outbox=tmp_path / "outbox")
 
     def text(days):
-        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config))
+        file(config, look(store, "smoke", None, LIMIT, at(days)), open_tracker(config), at(days))
         (path,) = (tmp_path / "outbox").glob("*.md")
         return path.read_text()
 
@@ -240,3 +240,14 @@ def test_it_runs_where_there_is_no_torch_and_says_what_is_missing_by_its_exit_co
     assert ended.returncode == 1, ended.stderr
     assert "smoke on any class: there has been no night" in ended.stdout
     assert len(list((tmp_path / "outbox").glob("*.md"))) == 1
+
+
+def test_a_class_that_the_configuration_names_is_missed_before_its_first_night_and_after_a_month(tmp_path):
+    store = open_store(str(tmp_path / "store"))
+    kept(store, 0)
+    problems = {
+        one.machine_class: one.problem for one in look(store, "smoke", None, LIMIT, at(1), ("cpu-4t", "cpu-8t"))
+    }
+    assert problems == {"cpu-4t": "", "cpu-8t": "there is no night that can be read"}
+    (one, _) = look(store, "smoke", None, LIMIT, at(50), ("cpu-4t", "cpu-8t"))
+    assert (one.retired, one.problem) == (False, "no night for 1200 hours")
