@@ -22,7 +22,7 @@ from bot.errors import BotError
 from bot.filing import IssuesOption, open_tracker, tell
 from bot.github.issue import BOT_LABEL, Issue, Tracker, key_of
 from bot.github.issue_file import IssueFile
-from bot.pages.issue import inline_code
+from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
 

@@ -19,13 +19,13 @@ from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile
 from bot.github.workflow_log import add_summary, annotate, foreign_output, forget_command_files, set_output
-from bot.pages.issue import inline_code
 from bot.pages.job_summary import render_summary
 from bot.sharded import conclude_files, plan_run
 from bot.watchdog import watch
 from torchbenchmark.builds.installation import install
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run, request_of
 from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.records import Run
 from torchbenchmark.runner import start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan

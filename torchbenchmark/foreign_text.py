@@ -3,6 +3,7 @@
 import unicodedata
 
 LONGEST_LINE = 600  # characters of a reason
+LONGEST_CODE = 300  # of a code span
 
 
 def printable(text: object) -> str:
@@ -16,3 +17,9 @@ def one_line(text: object) -> str:
     """The text on one line of bounded length."""
     line = printable(" ".join(str(text).split()))
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+
+
+def inline_code(text: object) -> str:
+    """A Markdown code span of one line, in which nothing is a mention, a link, HTML or the end of a table's cell."""
+    plain = one_line(text).replace("`", "'").replace("|", "¦")
+    return f"`{plain[:LONGEST_CODE] or ' '}`"

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baselines.report import Report, Row, State
-from torchbenchmark.foreign_text import one_line
+from torchbenchmark.foreign_text import inline_code
+from torchbenchmark.quantity import quantity
 from torchbenchmark.records import RunHeader
 
 MOST_ROWS = 60  # of the table; the rest is counted
-LONGEST_TEXT = 300  # of anything that a model or a machine said
 
 
 @dataclass(frozen=True)
@@ -130,30 +129,9 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # Markdown, not HTML: what others wrote goes through `code`
     )
-    environment.filters |= {"code": inline_code, "percent": _percent, "quantity": _quantity}
+    environment.filters |= {"code": inline_code, "percent": _percent, "quantity": quantity}
     return environment
-
-
-def inline_code(text: object) -> str:
-    """Foreign text as a code span of one line, in which nothing is a mention, a link, HTML or a table cell's end."""
-    plain = one_line(text).replace("`", "'").replace("|", "¦")
-    return f"`{plain[:LONGEST_TEXT] or ' '}`"
 
 
 def _percent(change: float | None) -> str:
     return "" if change is None else f"{change:+.1%}"
-
-
-def _quantity(value: float | None, unit: str | None) -> str:
-    """A value with a unit that people read: 12.3 ms instead of 0.0123 s."""
-    if value is None:
-        return ""
-    scales: dict[str | None, tuple[tuple[float, str], ...]] = {
-        "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
-        "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
-    }
-    for size, name in scales.get(unit, ()):
-        if abs(value) >= size:
-            return f"{value / size:.4g} {name}"
-    shown: dict[str | None, Any] = {"1": "", None: ""}
-    return f"{value:.6g} {shown.get(unit, unit)}".rstrip()

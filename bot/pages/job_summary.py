@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from baselines.report import Report, State
-from bot.pages.issue import inline_code
+from torchbenchmark.foreign_text import inline_code
 
 MOST_ROWS = 60
 _AS_BEFORE = (State.UNCHANGED, State.NEW)

@@ -16,13 +16,13 @@ from bot.github.outbox import Outbox
 from bot.pages.issue import (
     IssueFacts,
     NightLine,
-    inline_code,
     render_body,
     render_evidence,
     render_title,
     reproduce_commands,
 )
 from regression_detector import detect
+from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.records import Status
 
 GOOD = {A: 1.0, B: 1.0, C: 1.0}

@@ -1,0 +1,16 @@
+"""A value with a unit that people read: 12.3 ms instead of 0.0123 s."""
+
+_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
+}
+
+
+def quantity(value: float | None, unit: str | None) -> str:
+    """Empty for None. A ratio or a count, of unit "1", has no unit."""
+    if value is None:
+        return ""
+    for size, name in _SCALES.get(unit or "", ()):
+        if abs(value) >= size:
+            return f"{value / size:.4g} {name}"
+    return f"{value:.6g} {'' if unit in (None, '1') else unit}".rstrip()
