@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.worker.channels import SECTIONS, dispatch
+from torchbenchmark.worker.channels import SECTIONS, dispatch, memory, timers
 from torchbenchmark.worker.host_probe import SLOPE, HostProbe, at_reference_speed
 from torchbenchmark.worker.timing import Timed
 
-SPEC = {"budget_s": 0.02, "warmup_cap_s": 0.02, "min_unit_s": 0.001, "min_samples": 3}
+SPEC = {"device": "cpu", "budget_s": 0.02, "warmup_cap_s": 0.02, "min_unit_s": 0.001, "min_samples": 3}
 
 
 class Product:
@@ -54,8 +54,9 @@ def test_counting_twice_gives_the_same():
 
 def test_every_section_gives_channels_that_the_table_knows():
     loop = Timed(Product(), lambda: None, SPEC, HostProbe().run)
-    given = [set(section.measure(loop)) for section in SECTIONS]
-    assert set().union(*given) == set(CHANNELS) - {"first_batch"}
+    given = [set(section.measure(loop)) for section in SECTIONS if "cpu" in section.devices]
+    on_the_gpu = {"event_latency", *(name for name, kind in CHANNELS.items() if kind.side == "gpu")}
+    assert set().union(*given) == set(CHANNELS) - {"first_batch"} - on_the_gpu
     assert sum(map(len, given)) == len(set().union(*given)), "two sections give the same channel"
 
 
@@ -79,3 +80,75 @@ def test_a_host_at_half_its_speed_is_adjusted_by_the_slope():
 def test_without_a_probe_its_channels_are_absent():
     samples = SECTIONS[0].measure(Timed(Product(), lambda: None, SPEC))
     assert set(samples) == {"latency", "cpu_time", "throughput"}
+
+
+class Watch:
+    """A stopwatch that reads twice what the unit before it read."""
+
+    def __init__(self) -> None:
+        self.units, self.running = 0, False
+
+    def start(self) -> None:
+        assert not self.running
+        self.running = True
+
+    def stop(self) -> None:
+        assert self.running
+        self.running, self.units = False, self.units + 1
+
+    def seconds(self) -> float:
+        assert not self.running, "read before the unit was over"
+        return float(self.units)
+
+
+def test_event_latency_is_read_unit_by_unit_for_one_iteration():
+    timed = Timed(Product(), lambda: None, SPEC, stopwatch=Watch())
+    timed.inner_loops = 4
+    samples = timers.measure(timed)
+    assert samples["event_latency"] == [unit / 4 for unit in range(1, len(samples["latency"]) + 1)]
+
+
+def test_the_probe_of_a_gpu_test_adjusts_nothing():
+    """Its speed has no reference: it is a covariate."""
+    samples = timers.measure(Timed(Product(), lambda: None, SPEC | {"device": "cuda"}, lambda: 0.0003))
+    assert samples["host_probe"] == pytest.approx([0.0003] * len(samples["latency"]))
+    assert "cpu_time_adjusted" not in samples
+
+
+class Allocator:
+    """Stands for torch.cuda's statistics: a peak since the last reset."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.peak, self.held = 900, 2000
+        monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: self.peak)
+        monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda: self.held)
+        monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", self.reset)
+
+    def reset(self) -> None:
+        self.peak, self.held = 100, 1500
+
+
+def test_warm_gpu_memory_is_the_peak_of_one_iteration_of_its_own(monkeypatch):
+    allocator = Allocator(monkeypatch)
+
+    class Allocating(Product):
+        def invoke(self):
+            allocator.peak += 50
+            return super().invoke()
+
+    measured = memory.measure(Timed(Allocating(), lambda: None, SPEC | {"device": "cuda"}))
+    assert measured["gpu_memory"] == [150.0], "what was held, and one iteration"
+    assert measured["gpu_memory_reserved"] == [1500.0]
+    assert measured["cpu_memory"][0] > 0
+
+
+def test_cold_gpu_memory_is_the_peak_until_now_and_only_on_a_gpu(monkeypatch):
+    Allocator(monkeypatch)
+    assert memory.cold_gpu_peaks("cuda") == {"gpu_memory_cold": [900.0], "gpu_memory_reserved_cold": [2000.0]}
+    assert memory.cold_gpu_peaks("cpu") == {}
+
+
+def test_only_counts_and_steady_sizes_are_compared_exactly():
+    assert {name for name, kind in CHANNELS.items() if kind.exact} == {
+        "operators", "flops", "launches", "gpu_memory", "gpu_memory_reserved",
+    }  # fmt: skip

@@ -13,8 +13,10 @@ from torchbenchmark.channels import CHANNELS
 from torchbenchmark.experiment import EVAL_MODE_TRAINING
 from torchbenchmark.worker.backends import apply_backend
 from torchbenchmark.worker.channels import SECTIONS
-from torchbenchmark.worker.channels.memory import reset_peak
+from torchbenchmark.worker.channels.memory import cold_gpu_peaks, reset_peak
+from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.host_probe import HostProbe
+from torchbenchmark.worker.launch_probe import LaunchProbe
 from torchbenchmark.worker.loading import import_model
 from torchbenchmark.worker.timing import Timed, synchronizer
 from torchbenchmark.worker.verify import require_finite
@@ -51,16 +53,18 @@ def measure(
     outputs = model.invoke()
     synchronize()
     first_batch = time.monotonic() - began
+    samples = {"first_batch": [first_batch]} | cold_gpu_peaks(spec["device"])
     require_finite(outputs, "the first iteration")
 
-    # On a GPU the probe would leave the device idle between units: there the host is told by other means.
-    timed = Timed(model, synchronize, spec, HostProbe().run if spec["device"] == "cpu" else None)
+    notes: list[str] = []
+    stopwatch = EventStopwatch() if spec["device"] == "cuda" else None
+    timed = Timed(model, synchronize, spec, _probe(spec["device"], notes), stopwatch)
     enter("warm-up")
     timed.warm_up()
 
-    samples: dict[str, list[float]] = {"first_batch": [first_batch]}
-    notes: list[str] = []
     for section in SECTIONS:
+        if spec["device"] not in section.devices:
+            continue
         enter(section.name)
         try:
             samples |= section.measure(timed)
@@ -82,6 +86,17 @@ def measure(
         "channels": {name: summarise(name, values) for name, values in samples.items()},
         "notes": notes,
     }
+
+
+def _probe(device: str, notes: list[str]) -> Callable[[], float] | None:
+    """The host probe for this device; a driver that refuses it leaves a note."""
+    if device == "cpu":
+        return HostProbe().run
+    try:
+        return LaunchProbe().run
+    except (OSError, AttributeError) as error:
+        notes.append(f"host probe: not measured, {error}"[:300])
+        return None
 
 
 def set_threads(threads: int) -> int:

@@ -22,6 +22,14 @@ class Invocable(Protocol):
     def invoke(self) -> tuple[torch.Tensor, ...]: ...
 
 
+class Stopwatch(Protocol):
+    """A second clock beside the host's: read after the device has finished."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def seconds(self) -> float: ...
+
+
 def synchronizer(device: str) -> Callable[[], None]:
     """What waits until the device has finished all work; nothing to wait for on the CPU."""
     return torch.cuda.synchronize if device == "cuda" else _nothing
@@ -40,16 +48,20 @@ class Timed:
         synchronize: Callable[[], None],
         spec: dict[str, Any],
         probe: Callable[[], float] | None = None,
+        stopwatch: Stopwatch | None = None,
     ) -> None:
-        """`probe` gives the CPU seconds of a fixed bit of work; it is run between the timed units."""
+        """`probe` gives the seconds of a fixed bit of work; it is run between the timed units."""
         self.model = model
         self.synchronize = synchronize
         self.probe = probe
+        self.stopwatch = stopwatch
+        self.device: str = spec.get("device", "cpu")
         self.budget_s = spec["budget_s"]
         self.warmup_cap_s = spec["warmup_cap_s"]
         self.min_unit_s = spec["min_unit_s"]
         self.min_samples = spec["min_samples"]
         self.inner_loops = 1
+        self.iteration_s = 0.0  # wall seconds of one iteration, as last seen
         self.warmup_iterations = 1  # the first batch
         self.steady = False
         self.last_outputs: tuple[torch.Tensor, ...] = ()
@@ -57,15 +69,21 @@ class Timed:
     def unit(self) -> tuple[float, float]:
         """Run one timed unit. Returns (wall seconds, process CPU seconds) of the whole unit."""
         invoke, synchronize, loops = self.model.invoke, self.synchronize, range(self.inner_loops)
+        stopwatch = self.stopwatch
         outputs: tuple[torch.Tensor, ...] = ()
         wall_began = time.perf_counter()
         cpu_began = time.process_time()
+        if stopwatch is not None:
+            stopwatch.start()
         for _ in loops:
             outputs = invoke()
+        if stopwatch is not None:
+            stopwatch.stop()
         synchronize()
         cpu = time.process_time() - cpu_began
         wall = time.perf_counter() - wall_began
         self.last_outputs = outputs
+        self.iteration_s = wall / self.inner_loops
         return wall, cpu
 
     def warm_up(self) -> None:
@@ -97,6 +115,7 @@ class Timed:
         walls: list[float] = []
         cpus: list[float] = []
         probes: list[float] = []
+        events: list[float] = []
         with collector_off():
             deadline = time.perf_counter() + self.budget_s
             before = self.probe() if self.probe else 0.0
@@ -105,9 +124,11 @@ class Timed:
                 after = self.probe() if self.probe else 0.0
                 walls.append(wall / self.inner_loops)
                 cpus.append(cpu / self.inner_loops)
+                if self.stopwatch is not None:
+                    events.append(self.stopwatch.seconds() / self.inner_loops)
                 probes.append((before + after) / 2)
                 before = after
-        return Samples(walls, cpus, probes if self.probe else None)
+        return Samples(walls, cpus, probes if self.probe else None, events if self.stopwatch else None)
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,8 @@ class Samples:
 
     walls: list[float]  # seconds of one iteration
     cpus: list[float]  # process CPU seconds of one iteration
-    probes: list[float] | None  # CPU seconds of the host probe beside the unit; None without one
+    probes: list[float] | None  # seconds of the host probe beside the unit; None without one
+    events: list[float] | None = None  # seconds of one iteration on the stopwatch; None without one
 
 
 def is_steady(walls: Sequence[float]) -> bool:

@@ -1,13 +1,13 @@
 """Where the channels come from: one file a source, registered here in the order in which they measure.
 
 A section measures one or more channels: {channel: samples}. A required section that fails fails the test; another one
-leaves a note, and the other channels live.
+leaves a note, and the other channels live. A section is left out where its source is not: that leaves no note.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torchbenchmark.worker.channels import dispatch, memory, timers
+from torchbenchmark.worker.channels import dispatch, memory, profiler, timers
 from torchbenchmark.worker.timing import Timed
 
 
@@ -16,10 +16,12 @@ class Section:
     name: str
     measure: Callable[[Timed], dict[str, list[float]]]
     required: bool = False
+    devices: tuple[str, ...] = ("cpu", "cuda")
 
 
 SECTIONS = (
     Section("timed section", timers.measure, required=True),
-    Section("memory", memory.measure),  # before the counting, whose bookkeeping would raise the peak
+    Section("memory", memory.measure),  # before the profiling and the counting, whose bookkeeping would raise the peak
+    Section("profiled section", profiler.measure, devices=("cuda",)),
     Section("operators and flops", dispatch.measure),
 )
