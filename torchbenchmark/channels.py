@@ -6,6 +6,8 @@ Standard library only: both the driver and the worker read this table.
 from dataclasses import dataclass
 from typing import Literal
 
+TIMED_SECTION, COUNTING = "timed section", "operators and flops"  # stages that the driver waits for
+
 
 @dataclass(frozen=True)
 class ChannelKind:

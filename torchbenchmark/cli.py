@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -193,36 +194,59 @@ def print_suite(name: str, suite: Suite) -> None:
 
 def print_run(run: Run) -> None:
     """A table of the tests and one line of planned against delivered."""
-    table = Table("test", "status", "latency", "CPU time", "first batch", "memory", "processes")
+    columns = COLUMNS.get(run.header.device, COLUMNS["cpu"])
+    table = Table("test", "status", *columns, "processes")
     for record in sorted(run.records, key=lambda record: record.test):
-        if record.status is Status.OK:
-            table.add_row(
-                escape(record.test),
-                f"[green]{record.status}",
-                _milliseconds(record, "latency", "median"),
-                _milliseconds(record, "cpu_time", "p20"),
-                _milliseconds(record, "first_batch", "median"),
-                _mebibytes(record),
-                str(len(record.processes)),
-            )
-        else:
-            style = STYLES.get(record.status, "red")
-            table.add_row(
-                escape(record.test), f"[{style}]{record.status}", "-", "-", "-", "-", str(len(record.processes))
-            )
+        style = "green" if record.status is Status.OK else STYLES.get(record.status, "red")
+        cells = [show(record) if record.status is Status.OK else "-" for show in columns.values()]
+        table.add_row(escape(record.test), f"[{style}]{record.status}", *cells, str(len(record.processes)))
     print_table(table)
     counts = ", ".join(f"{count} {status}" for status, count in run.counts().items() if count)
     console.print(f"planned {len(run.header.plan)}, delivered {len(run.records)}: {counts}")
 
 
-def _milliseconds(record: Record, channel: str, statistic: str) -> str:
-    values = sorted(getattr(entry, statistic) for entry in record.process_channels(channel))
-    return f"{values[len(values) // 2] * 1e3:.3f} ms" if values else "-"
+def _milliseconds(channel: str, statistic: str) -> Callable[[Record], str]:
+    def show(record: Record) -> str:
+        values = sorted(getattr(entry, statistic) for entry in record.process_channels(channel))
+        return f"{values[len(values) // 2] * 1e3:.3f} ms" if values else "-"
+
+    return show
 
 
-def _mebibytes(record: Record) -> str:
-    values = [entry.median for entry in record.process_channels("cpu_memory")]
-    return f"{max(values) / 2**20:.1f} MiB" if values else "-"
+def _mebibytes(channel: str) -> Callable[[Record], str]:
+    def show(record: Record) -> str:
+        values = [entry.median for entry in record.process_channels(channel)]
+        return f"{max(values) / 2**20:.1f} MiB" if values else "-"
+
+    return show
+
+
+def _count(channel: str) -> Callable[[Record], str]:
+    """The smallest and the largest count, where processes differ."""
+
+    def show(record: Record) -> str:
+        counts = sorted({entry.median for entry in record.process_channels(channel)})
+        return " to ".join(f"{count:g}" for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "-"
+
+    return show
+
+
+# What the table of a run shows of each test, by device.
+COLUMNS: dict[str, dict[str, Callable[[Record], str]]] = {
+    "cpu": {
+        "latency": _milliseconds("latency", "median"),
+        "CPU time": _milliseconds("cpu_time", "p20"),
+        "first batch": _milliseconds("first_batch", "median"),
+        "memory": _mebibytes("cpu_memory"),
+    },
+    "cuda": {
+        "kernel time": _milliseconds("gpu_time", "median"),
+        "launches": _count("launches"),
+        "latency": _milliseconds("latency", "median"),
+        "GPU memory": _mebibytes("gpu_memory"),
+        "first batch": _milliseconds("first_batch", "median"),
+    },
+}
 
 
 def _device(name: str) -> str:
@@ -280,8 +304,10 @@ class TerminalReporter:
     def measured(self, test: str, process: Process) -> None:
         self.bar.advance(self.task)
         if process.status is Status.OK:
-            latency = process.channels["latency"].median * 1e3
-            console.print(f"  {escape(test)}: {latency:.3f} ms ({process.seconds:.1f} s)")
+            told = f"{process.channels['latency'].median * 1e3:.3f} ms"
+            if (kernels := process.channels.get("gpu_time")) is not None:
+                told += f", kernels {kernels.median * 1e3:.3f} ms"
+            console.print(f"  {escape(test)}: {told} ({process.seconds:.1f} s)")
 
     def decided(self, record: Record) -> None:
         if record.status is not Status.OK:

@@ -224,6 +224,11 @@ def cpu_model() -> str:
     return match[1].strip() if match else platform.machine()
 
 
+def first_visible_gpu() -> str:
+    """The GPU that the tests run on, as nvidia-smi takes it: a number or a UUID."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+
+
 def _gpu_facts() -> tuple[dict[str, str], dict[str, str]]:
     """(facts that stay, facts that move) of the first visible GPU, from nvidia-smi where it is installed."""
     stable = ("name", "driver_version", "vbios_version", "power.limit", "clocks.max.sm", "clocks.max.mem")
@@ -232,8 +237,7 @@ def _gpu_facts() -> tuple[dict[str, str], dict[str, str]]:
     smi = shutil.which("nvidia-smi")
     if smi is None:
         return {}, {}
-    gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
-    query = [smi, f"--query-gpu={','.join((*stable, *moving))}", "--format=csv,noheader", f"--id={gpu}"]
+    query = [smi, f"--query-gpu={','.join((*stable, *moving))}", "--format=csv,noheader", f"--id={first_visible_gpu()}"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, check=True, timeout=NVIDIA_SMI_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):

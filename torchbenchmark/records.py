@@ -68,6 +68,17 @@ class Channel(_Schema):
     p20: Sample
 
 
+class GpuState(_Schema):
+    """What the GPU said of itself while a process was timed and profiled; None for what it does not tell."""
+
+    readings: int
+    clock_sm_mhz: tuple[float, float] | None = None  # smallest and largest
+    clock_mem_mhz: tuple[float, float] | None = None
+    temperature_c: float | None = None  # the highest
+    power_w: float | None = None
+    throttled: tuple[str, ...] = ()  # what held the clocks back at some moment
+
+
 class Process(_Schema):
     """What one child process of a zygote measured."""
 
@@ -85,6 +96,7 @@ class Process(_Schema):
     warmup_iterations: int | None = None
     steady: bool | None = None  # warm-up reached its criterion before its cap
     channels: dict[str, Channel] = {}
+    gpu: GpuState | None = None  # on CUDA, where nvidia-smi answers
     notes: tuple[str, ...] = ()
 
 

@@ -7,8 +7,8 @@ nothing starts while something is timed.
 import random
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +17,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from torchbenchmark import environment
+from torchbenchmark.channels import COUNTING, TIMED_SECTION
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line, printable
+from torchbenchmark.gpu_watch import GpuWatch
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
 from torchbenchmark.records import (
     WHOLE,
     Channel,
+    GpuState,
     Measuring,
     PlannedTest,
     Process,
@@ -41,6 +44,7 @@ from torchbenchmark.reporter import Reporter
 from torchbenchmark.requirements import unmet
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.shards import RunPlan, new_run_name
+from torchbenchmark.throttling import Throttling
 from torchbenchmark.yaml_files import first_problem
 
 DEFAULT_BUDGET_S = {"cpu": 1.0, "cuda": 0.5}
@@ -218,6 +222,14 @@ def _workload(registry: Registry, experiment: Experiment) -> Workload:
     return Workload(version=version, hash=digest)
 
 
+@dataclass(frozen=True)
+class _Turn:
+    """How a turn of a round ended."""
+
+    zygote_lost: bool
+    again: bool = False  # nothing was noted: it is to be measured again
+
+
 class Runner:
     """Measures what a run file still misses."""
 
@@ -238,17 +250,22 @@ class Runner:
         self.workloads = {planned.test: planned.workload for planned in self.header.plan}
         self.experiments = {test: Experiment.parse(test) for test in self.workloads}
         self.nursery = Nursery(file, registry, interpreter, reporter, self._decide, spawn=spawn)
+        self.watch = GpuWatch() if self.header.device == "cuda" else None
+        planned = len(self.workloads) * self.header.rounds * self.header.processes
+        self.throttling = Throttling(planned, reporter.note)
 
     def execute(self) -> None:
         """Measure round by round until every planned test has its record."""
         self.reporter.planned(self.header, len(self._undecided()))
         self._record_what_cannot_run()
         self._decide_what_is_measured()
-        with self.nursery:
+        with self.nursery, self.watch or nullcontext():
             for number in range(1, self.header.rounds + 1):
                 if turns := self._turns(number):
                     self.reporter.round_started(number, self.header.rounds)
                     self._measure_round(number, turns)
+            if self.watch is not None and self.watch.problem is not None:
+                self.reporter.note(f"the GPU was not watched to the end: {self.watch.problem}")
         assert not self._undecided(), "a planned test ended without a record"
 
     def _undecided(self) -> list[str]:
@@ -302,15 +319,19 @@ class Runner:
                     test, index = waiting.pop(0)
                     if test in self.file.records:
                         continue  # an earlier process of this round has decided it
-                    if not self._measure_once(zygote, number, test, index):
-                        break  # the zygote is lost: the rest of the round gets a new one
+                    turn = self._measure_once(zygote, number, test, index)
+                    if turn.again:
+                        waiting.append((test, index))  # last in the round: the GPU cools down meanwhile
+                    if turn.zygote_lost:
+                        break  # the rest of the round gets a new one
 
-    def _measure_once(self, zygote: Zygote, number: int, test: str, index: int) -> bool:
-        """Measure one process of `test` and note it. False if the zygote was lost over it."""
+    def _measure_once(self, zygote: Zygote, number: int, test: str, index: int) -> _Turn:
+        """Measure one process of `test` and note it, unless it is to be measured again."""
         experiment = self.experiments[test]
         start_method = "spawn" if self.nursery.spawns(experiment.model) else "fork"
         self.reporter.measuring(test)
-        started, began, alive = datetime.now(UTC), time.monotonic(), True
+        started, began, lost = datetime.now(UTC), time.monotonic(), False
+        stages: dict[str, float] = {}
         try:
             outcome = zygote.measure(
                 ModelSource(experiment.model, self.registry.model(experiment.model).folder),
@@ -318,18 +339,29 @@ class Runner:
                 start_method=start_method,
                 timeout_s=self.header.measuring.timeout_s,
                 memory_limit=self.header.measuring.memory_limit_bytes,
+                on_stage=lambda stage: stages.setdefault(stage, time.monotonic()),
             )
         except ZygoteDied as death:
-            alive = False
+            lost = True
             outcome = ChildOutcome(None, death.status, death.reason, "", time.monotonic() - began)
+        gpu = self._gpu_while_timed(stages)
+        if outcome.status == Status.OK and self.throttling.throws_away((number, test, index), gpu):
+            return _Turn(lost, again=True)
         process = _process_of(
-            outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started
-        )
+            outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started,
+            gpu=gpu, notes=self.throttling.marks((number, test, index), gpu),
+        )  # fmt: skip
         batch_size = outcome.result.get("batch_size") if outcome.result else None
         self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
         self.reporter.measured(test, process)
         self._decide_if_complete(test, process)
-        return alive
+        return _Turn(lost)
+
+    def _gpu_while_timed(self, stages: Mapping[str, float]) -> GpuState | None:
+        """What the GPU said between the start of the timed section and the counting; the rest moves no number."""
+        if self.watch is None or TIMED_SECTION not in stages:
+            return None
+        return self.watch.between(stages[TIMED_SECTION], stages.get(COUNTING, time.monotonic()))
 
     def _decide_if_complete(self, test: str, last: Process) -> None:
         """A failed process decides its test; otherwise the last of the last round does."""
@@ -373,7 +405,7 @@ class Runner:
         self.reporter.decided(record)
 
 
-def _process_of(outcome: ChildOutcome, **where: Any) -> Process:
+def _process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: Any) -> Process:
     """The process as the schema knows it; a result that does not validate is an error of the test, not of the run."""
     result = outcome.result or {}
     common = {**where, "seconds": round(outcome.seconds, 4)}
@@ -388,7 +420,7 @@ def _process_of(outcome: ChildOutcome, **where: Any) -> Process:
             warmup_iterations=result.get("warmup_iterations"),
             steady=result.get("steady"),
             channels={name: Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
-            notes=tuple(map(one_line, result.get("notes", ()))),
+            notes=tuple(map(one_line, [*notes, *result.get("notes", ())])),
         )
     except (ValidationError, ValueError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)

@@ -106,6 +106,20 @@ def test_counts_and_sizes_are_identical_in_every_process(run):
     assert {where: values for where, values in seen.items() if len(values) > 1} == {}
 
 
+def test_every_process_says_how_the_gpu_was_meanwhile(run, record_property):
+    states = [process.gpu for _, process in processes(run)]
+    assert None not in states
+    assert all(state.clock_sm_mhz[1] > 500 and state.temperature_c > 10 and state.power_w > 20 for state in states)
+    readings = sorted(state.readings for state in states)
+    clocks = sorted(clock for state in states for clock in state.clock_sm_mhz)
+    reasons = sorted({reason for state in states for reason in state.throttled})
+    record_property(
+        "figure",
+        f"readings a process {readings[0]} to {readings[-1]}, SM clock {clocks[0]} to {clocks[-1]} MHz, "
+        f"throttled {reasons}",
+    )
+
+
 def test_kernel_time_of_a_process_is_steady(run, record_property):
     """DESIGN 3: 0.03 to 2.5 % between processes of one build, where wall latency has up to 42 %."""
     spreads = {}

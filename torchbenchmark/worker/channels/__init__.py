@@ -7,6 +7,7 @@ leaves a note, and the other channels live. A section is left out where its sour
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from torchbenchmark.channels import COUNTING, TIMED_SECTION
 from torchbenchmark.worker.channels import dispatch, memory, profiler, timers
 from torchbenchmark.worker.timing import Timed
 
@@ -20,8 +21,8 @@ class Section:
 
 
 SECTIONS = (
-    Section("timed section", timers.measure, required=True),
+    Section(TIMED_SECTION, timers.measure, required=True),
     Section("memory", memory.measure),  # before the profiling and the counting, whose bookkeeping would raise the peak
     Section("profiled section", profiler.measure, devices=("cuda",)),
-    Section("operators and flops", dispatch.measure),
+    Section(COUNTING, dispatch.measure),
 )
