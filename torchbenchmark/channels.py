@@ -92,6 +92,14 @@ CHANNELS: dict[str, ChannelKind] = {
     "cpu_memory": ChannelKind(
         "B", "lower", False, "peak resident bytes of the process, less the pages it shares with its zygote"
     ),
+    "compile_time_cold": ChannelKind("s", "lower", False, "seconds of compiling in a process whose caches are empty"),
+    "compile_time_warm": ChannelKind(
+        "s", "lower", False, "seconds of compiling in a process that finds the graphs in this build's own cache"
+    ),
+    "graphs": ChannelKind("1", "lower", True, "graphs that Dynamo captured"),
+    "graph_breaks": ChannelKind("1", "lower", True, "places where Dynamo had to leave the graph, as often as met"),
+    "recompiles": ChannelKind("1", "lower", True, "frames that Dynamo compiled again"),
+    "cudagraph_skips": ChannelKind("1", "lower", True, "graphs that could not be replayed as CUDA graphs"),
     "operators": ChannelKind("1", "lower", True, "ATen operators dispatched in one iteration"),
     "flops": ChannelKind("1", "lower", True, "floating-point operations of one iteration (multiply and add count two)"),
 }

@@ -39,6 +39,24 @@ _SECRET_NAME = re.compile(
     r"|^GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)$",
     re.IGNORECASE,
 )
+# A machine's own settings of the compilers' caches. torch takes some for the last word as it is imported; a child sets
+# what its measurement needs (worker/compile_caches.py).
+COMPILER_CACHES = (
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_PATH",
+    "TORCHINDUCTOR_AUTOGRAD_CACHE",
+    "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+    "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
+    "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
+    "TORCHINDUCTOR_FX_GRAPH_CACHE",
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
+    "TORCH_COMPILE_FORCE_DISABLE_CACHES",
+    "TRITON_ALWAYS_COMPILE",
+    "TRITON_CACHE_DIR",
+    "TRITON_REMOTE_CACHE_BACKEND",
+)
 _SECRET_VALUE = re.compile(
     r"://[^/\s@]+@"  # a user or a token before the host of an address
     r"|hooks\.slack\.com/|discord(app)?\.com/api/webhooks|\b(AKIA|ASIA)[A-Z0-9]{16}\b"
@@ -187,6 +205,8 @@ def worker_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         for name, value in os.environ.items()
         if not (_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
     }
+    for name in COMPILER_CACHES:
+        variables.pop(name, None)
     variables |= {
         "OPENBLAS_NUM_THREADS": "1",  # numpy's OpenBLAS would start its threads at import, and no fork could follow
         "JE_ARROW_MALLOC_CONF": "background_thread:false",  # so would pyarrow, which transformers may bring in

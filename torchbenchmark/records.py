@@ -98,6 +98,7 @@ class Process(_Schema):
     channels: dict[str, Channel] = {}
     gpu: GpuState | None = None  # on CUDA, where nvidia-smi answers
     notes: tuple[str, ...] = ()
+    reasons: dict[str, tuple[str, ...]] = {}  # channel -> where its count comes from
 
 
 class Attempt(_Schema):

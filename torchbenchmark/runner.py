@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from torchbenchmark import environment
 from torchbenchmark.channels import COUNTING, TIMED_SECTION
+from torchbenchmark.compile_caches import CompileCaches
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line, printable
@@ -250,6 +251,7 @@ class Runner:
         self.workloads = {planned.test: planned.workload for planned in self.header.plan}
         self.experiments = {test: Experiment.parse(test) for test in self.workloads}
         self.nursery = Nursery(file, registry, interpreter, reporter, self._decide, spawn=spawn)
+        self.caches = CompileCaches(file.scratch)
         self.watch = GpuWatch() if self.header.device == "cuda" else None
         planned = len(self.workloads) * self.header.rounds * self.header.processes
         self.throttling = Throttling(planned, reporter.note)
@@ -335,7 +337,7 @@ class Runner:
         try:
             outcome = zygote.measure(
                 ModelSource(experiment.model, self.registry.model(experiment.model).folder),
-                self._spec(experiment),
+                self._spec(experiment) | {"compile_cache": self.caches.turn(experiment, number)},
                 start_method=start_method,
                 timeout_s=self.header.measuring.timeout_s,
                 memory_limit=self.header.measuring.memory_limit_bytes,
@@ -344,6 +346,8 @@ class Runner:
         except ZygoteDied as death:
             lost = True
             outcome = ChildOutcome(None, death.status, death.reason, "", time.monotonic() - began)
+        if outcome.status == Status.OK:
+            self.caches.ended(experiment, number)
         gpu = self._gpu_while_timed(stages)
         if outcome.status == Status.OK and self.throttling.throws_away((number, test, index), gpu):
             return _Turn(lost, again=True)
@@ -402,6 +406,7 @@ class Runner:
             attempts=tuple(progress.attempts),
         )
         self.file.add_record(record)
+        self.caches.forget(self.experiments[test])
         self.reporter.decided(record)
 
 
@@ -421,6 +426,7 @@ def _process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: An
             steady=result.get("steady"),
             channels={name: Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
             notes=tuple(map(one_line, [*notes, *result.get("notes", ())])),
+            reasons={name: tuple(map(one_line, lines)) for name, lines in result.get("reasons", {}).items()},
         )
     except (ValidationError, ValueError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)

@@ -74,7 +74,8 @@ class Zygote:
         for stage in ("build", TIMED_SECTION, COUNTING):
             on_stage(stage)
         value = {"unit": "s", "samples": [0.1], "median": 0.1, "mean": 0.1, "p20": 0.1}
-        result = {"batch_size": 1, "channels": {"latency": value}, "notes": ["of the child"]}
+        reasons = {"graph_breaks": ["2 x print\nof something"]}
+        result = {"batch_size": 1, "channels": {"latency": value}, "notes": ["of the child"], "reasons": reasons}
         return ChildOutcome(result, "ok", "", "", 0.5)
 
 
@@ -141,7 +142,9 @@ def test_the_record_of_a_process_says_what_the_gpu_said(measure):
     records, order, notes = measure(COOL, None)
     assert {record.processes[0].gpu for record in records.values()} == {COOL, None}
     assert sorted(order) == ["eval", "train"]
-    assert all(record.processes[0].notes == ("of the child",) for record in records.values())
+    for record in records.values():
+        assert record.processes[0].notes == ("of the child",)
+        assert record.processes[0].reasons == {"graph_breaks": ("2 x print of something",)}
     assert notes == ["the GPU was not watched to the end: nvidia-smi ended without a word"]
 
 

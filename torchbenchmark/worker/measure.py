@@ -11,9 +11,11 @@ import torch._dynamo  # the first optimizer step would import it, inside the fir
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.experiment import EVAL_MODE_TRAINING
+from torchbenchmark.worker import compilation
 from torchbenchmark.worker.backends import apply_backend
 from torchbenchmark.worker.channels import SECTIONS
 from torchbenchmark.worker.channels.memory import cold_gpu_peaks, reset_peak
+from torchbenchmark.worker.compile_caches import use_compile_caches
 from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.host_probe import HostProbe
 from torchbenchmark.worker.launch_probe import LaunchProbe
@@ -31,11 +33,14 @@ def measure(
     first batch counts. `enter(stage)` is called as each stage begins.
     """
     reset_peak()
+    if spec.get("compile_cache") is not None:
+        use_compile_caches(spec["compile_cache"])
     enter("device")
     threads = set_threads(spec["threads"])
     synchronize = synchronizer(spec["device"])
     torch.zeros(1, device=spec["device"])
     synchronize()  # the device is ready: its start-up is no part of what a model's construction may fail on
+    imports_s = compilation.watch(spec["backend"])
     enter("build")
     if spec["precision"] != "fp32":
         raise NotImplementedError(f"precision {spec['precision']} is not built yet; fp32 is")
@@ -52,7 +57,7 @@ def measure(
     enter("first batch")
     outputs = model.invoke()
     synchronize()
-    first_batch = time.monotonic() - began
+    first_batch = time.monotonic() - began - imports_s
     samples = {"first_batch": [first_batch]} | cold_gpu_peaks(spec["device"])
     require_finite(outputs, "the first iteration")
 
@@ -63,7 +68,7 @@ def measure(
     timed.warm_up()
 
     for section in SECTIONS:
-        if spec["device"] not in section.devices:
+        if not section.applies(spec):
             continue
         enter(section.name)
         try:
@@ -85,6 +90,7 @@ def measure(
         "steady": timed.steady,
         "channels": {name: summarise(name, values) for name, values in samples.items()},
         "notes": notes,
+        "reasons": {channel: lines for channel, lines in timed.reasons.items() if lines},
     }
 
 

@@ -56,11 +56,13 @@ class Timed:
         self.probe = probe
         self.stopwatch = stopwatch
         self.device: str = spec.get("device", "cpu")
+        self.cache_mode: str = (spec.get("compile_cache") or {}).get("mode", "")  # cold, fill or warm; none if eager
         self.budget_s = spec["budget_s"]
         self.warmup_cap_s = spec["warmup_cap_s"]
         self.min_unit_s = spec["min_unit_s"]
         self.min_samples = spec["min_samples"]
         self.inner_loops = 1
+        self.reasons: dict[str, list[str]] = {}  # channel -> where its count comes from
         self.iteration_s = 0.0  # wall seconds of one iteration, as last seen
         self.warmup_iterations = 1  # the first batch
         self.steady = False

@@ -4,11 +4,12 @@ A section measures one or more channels: {channel: samples}. A required section 
 leaves a note, and the other channels live. A section is left out where its source is not: that leaves no note.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torchbenchmark.channels import COUNTING, TIMED_SECTION
-from torchbenchmark.worker.channels import dispatch, memory, profiler, timers
+from torchbenchmark.worker.channels import dispatch, dynamo, memory, profiler, timers
 from torchbenchmark.worker.timing import Timed
 
 
@@ -18,11 +19,16 @@ class Section:
     measure: Callable[[Timed], dict[str, list[float]]]
     required: bool = False
     devices: tuple[str, ...] = ("cpu", "cuda")
+    compiled_only: bool = False
+
+    def applies(self, spec: Mapping[str, Any]) -> bool:
+        return spec["device"] in self.devices and not (self.compiled_only and spec["backend"] == "eager")
 
 
 SECTIONS = (
     Section(TIMED_SECTION, timers.measure, required=True),
     Section("memory", memory.measure),  # before the profiling and the counting, whose bookkeeping would raise the peak
     Section("profiled section", profiler.measure, devices=("cuda",)),
+    Section("compilation", dynamo.measure, compiled_only=True),  # before the counting, under which frames compile anew
     Section(COUNTING, dispatch.measure),
 )

@@ -1,7 +1,12 @@
 """Channels of the timed section: `latency`, `cpu_time`, `throughput`, `event_latency`, and those of the host probe."""
 
+from torchbenchmark.worker import compilation
 from torchbenchmark.worker.host_probe import at_reference_speed
-from torchbenchmark.worker.timing import Timed
+from torchbenchmark.worker.timing import Samples, Timed
+
+
+class Recompiled(Exception):
+    """The model was compiled while it was timed, whenever it was: there is no steady state to time."""
 
 
 def measure(timed: Timed) -> dict[str, list[float]]:
@@ -9,7 +14,7 @@ def measure(timed: Timed) -> dict[str, list[float]]:
 
     The probe of the CPU has a known reference speed, to which CPU time is adjusted; that of a GPU test is a covariate.
     """
-    samples = timed.sample()
+    samples = sample_without_compiling(timed)
     channels = {
         "latency": samples.walls,
         "cpu_time": samples.cpus,
@@ -24,3 +29,21 @@ def measure(timed: Timed) -> dict[str, list[float]]:
                 at_reference_speed(cpu, probe) for cpu, probe in zip(samples.cpus, samples.probes, strict=True)
             ]
     return channels
+
+
+def sample_without_compiling(timed: Timed) -> Samples:
+    """The samples of a section in which nothing was compiled: one in which something was is void, and timed once more.
+
+    Raises Recompiled if that happens again.
+    """
+    counts = []
+    for _ in range(2):
+        before = compilation.compilations()
+        samples = timed.sample()
+        if (new := compilation.compilations() - before) == 0:
+            return samples
+        counts.append(new)
+    why = next(reversed(compilation.recompile_reasons()), "a frame that had not run before")
+    raise Recompiled(
+        f"compiled {counts[0]} times while it was timed, and {counts[1]} times when timed again; last {why}"
+    )
