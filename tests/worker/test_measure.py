@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from torchbenchmark.worker.backends import apply_backend
-from torchbenchmark.worker.measure import summarise
+from torchbenchmark.worker.measure import of_the_first_batch, summarise
 from torchbenchmark.worker.outcome import NonFiniteOutput, classify
 from torchbenchmark.worker.verify import require_finite
 
@@ -52,6 +52,17 @@ def test_finite_outputs_pass_and_others_are_named():
         require_finite((torch.ones(3), torch.tensor([1.0, math.inf, 2.0])), "the first iteration")
     with pytest.raises(NonFiniteOutput, match="the loss of the last timed iteration"):
         require_finite((torch.tensor(math.nan),), "the last timed iteration")
+
+
+@pytest.mark.parametrize("cache", [None, {"mode": "cold"}])
+def test_the_first_batch_is_told_by_eager_tests_and_by_cold_ones(cache):
+    assert of_the_first_batch({"device": "cpu", "compile_cache": cache}, 0.5) == {"first_batch": [0.5]}
+    assert of_the_first_batch({"device": "cpu"}, 0.5) == {"first_batch": [0.5]}
+
+
+@pytest.mark.parametrize("mode", ["fill", "warm"])
+def test_a_first_batch_with_something_in_the_cache_is_none_of_that_series(mode):
+    assert of_the_first_batch({"device": "cpu", "compile_cache": {"mode": mode}}, 0.5) == {}
 
 
 def test_an_unknown_backend_is_not_implemented():
