@@ -1,0 +1,184 @@
+"""Verdicts of pairs whose truth is known: made-up noise, planted effects."""
+
+import math
+
+import numpy
+import pytest
+
+from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare
+from torchbenchmark.paired.noise_table import ChannelNoise, NoiseTable, SeriesNoise
+
+TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(12)]
+
+
+def pairs_of(test, base, head, *, device="cuda", channel="gpu_time", probes=None, **fields):
+    pairs = tuple(
+        PairOfValues(
+            {channel: one, **({"host_probe": probes[index][0]} if probes else {})},
+            {channel: other, **({"host_probe": probes[index][1]} if probes else {})},
+        )
+        for index, (one, other) in enumerate(zip(base, head, strict=True))
+    )
+    return TestPairs(test, fields.pop("head_test", test), device, pairs, **fields)
+
+
+def made(seed, pairs, sd, effects=None, tests=TESTS, **fields):
+    """Pairs of every test with log-normal noise of `sd` on either side; `effects` are shares."""
+    generator = numpy.random.default_rng(seed)
+    made = []
+    for test in tests:
+        base, head = numpy.exp(generator.normal(0, sd, (2, pairs))) * 0.01
+        made.append(pairs_of(test, base, head * (1 + (effects or {}).get(test, 0.0)), **fields))
+    return made
+
+
+def table(pair_sd, degrees=30.0, channels=("gpu_time",), slope=None):
+    return NoiseTable(
+        machine_class="cuda-x1",
+        device="cuda",
+        made="2026-11-28T00:00:00Z",
+        build="b",
+        environment="e",
+        harness="h",
+        rounds=10,
+        processes=1,
+        series=(),
+        channels=tuple(
+            ChannelNoise(channel=name, tests=10, pair_sd=pair_sd, degrees=degrees, margin=2 * pair_sd, slope=slope)
+            for name in channels
+        ),
+    )
+
+
+def verdicts(comparison: Comparison, channel="gpu_time"):
+    return {effect.test: effect.verdict for effect in comparison.effects if effect.channel == channel}
+
+
+KERNELS = Criterion(channels=("gpu_time",))
+
+
+def test_a_planted_step_is_called_and_no_other_test_is():
+    found = compare(made(1, 6, 0.001, {TESTS[3]: 0.01}), KERNELS, table(0.0014))
+    assert verdicts(found) == {test: "slower" if test == TESTS[3] else "no change" for test in TESTS}
+    assert found.verdict == "slower"
+    effect = found.of_test(TESTS[3])[0]
+    assert effect.low < 0.01 < effect.high and effect.low > 0
+    assert "A/A table of cuda-x1, 2026-11-28" in found.prior
+
+
+def test_a_faster_build_is_faster_by_symmetry():
+    found = compare(made(1, 6, 0.001, {TESTS[0]: -0.02}), KERNELS, table(0.0014))
+    assert verdicts(found)[TESTS[0]] == "faster"
+
+
+def test_the_same_build_against_itself_is_called_in_no_more_than_a_few_of_hundred_runs():
+    calls = 0
+    for seed in range(100):
+        found = compare(made(seed, 6, 0.002), KERNELS, table(0.0028))
+        calls += bool({"slower", "faster"} & set(verdicts(found).values()))
+    assert calls <= 4, "1 % is promised; 5 or more of 100 are seen once in 300"
+
+
+def test_a_table_makes_six_pairs_tell_what_alone_they_would_not():
+    seen = {True: 0, False: 0}
+    for seed in range(20):
+        pairs = made(seed, 6, 0.002, dict.fromkeys(TESTS[:3], 0.0055))
+        for known in seen:
+            found = verdicts(compare(pairs, KERNELS, table(0.0028) if known else None))
+            seen[known] += sum(found[test] == "slower" for test in TESTS[:3])
+    assert seen[True] >= 2 * seen[False]
+
+
+def test_what_is_inconclusive_says_how_many_more_pairs_it_needs_and_those_do():
+    for seed in range(10):
+        few = compare(made(seed, 6, 0.01, tests=TESTS[:3]), KERNELS, table(0.014))
+        for effect in few.effects:
+            assert effect.verdict == "inconclusive" and 0 < effect.needs < 2000
+    needs = 6 + max(effect.needs for effect in few.effects)
+    many = compare(made(5, needs + 60, 0.01, tests=TESTS[:3]), KERNELS, table(0.014))
+    assert set(verdicts(many).values()) == {"no change"}
+
+
+def test_a_slow_host_is_no_slow_build_where_the_probe_tells():
+    generator = numpy.random.default_rng(3)
+    host = numpy.exp(generator.normal(0, 0.25, (2, 8)))
+    noise = numpy.exp(generator.normal(0, 0.01, (2, 8)))
+    probes = list(zip(0.001 * host[0], 0.001 * host[1], strict=True))
+    values = [0.01 * host[side] ** 1.2 * noise[side] for side in range(2)]
+    one = pairs_of(TESTS[0], values[0], values[1] * 1.10, channel="latency", probes=probes)
+    (effect,) = compare([one], Criterion(channels=("latency",))).effects
+    assert effect.verdict == "slower" and effect.adjusted_by == "host_probe"
+    assert effect.low < 0.10 < effect.high
+    _, low, high = effect.unadjusted
+    assert low < 0 < high and high - low > 5 * (effect.high - effect.low)
+
+
+def test_kernel_time_is_not_adjusted_by_the_host():
+    probes = [(0.001, 0.002)] * 6
+    base = [1.0, 1.001, 0.999, 1.0, 1.001, 0.999]
+    (effect,) = compare([pairs_of(TESTS[0], base, [b * 1.0001 for b in base[::-1]], probes=probes)], KERNELS).effects
+    assert effect.adjusted_by == "" and effect.verdict == "no change"
+
+
+def test_counts_are_compared_exactly():
+    def with_counts(base, head):
+        both = zip(base, head, strict=True)
+        pairs = tuple(PairOfValues({"launches": one}, {"launches": other}) for one, other in both)
+        return TestPairs(TESTS[0], TESTS[0], "cuda", pairs)
+
+    def verdict(base, head):
+        (count,) = compare([with_counts(base, head)], KERNELS).counts
+        return count.verdict, count.base, count.head
+
+    assert verdict([7, 7], [7, 7]) == ("same", (7,), (7,))
+    assert verdict([7, 7], [8, 8]) == ("changed", (7,), (8,))
+    assert verdict([7, 7], [7, 8]) == ("not exact", (7,), (7, 8))
+
+
+def test_a_test_that_fails_on_one_side_is_loud_whatever_the_others_say():
+    tests = made(1, 6, 0.001, {TESTS[3]: 0.5})
+    tests[0] = pairs_of(TESTS[0], [], [], head_failure="crash in 3 of 3 processes: ended by signal 11")
+    tests[1] = pairs_of(TESTS[1], [], [], base_failure="error in 3 of 3 processes: x")
+    tests[2] = pairs_of(TESTS[2], [], [], base_failure="error: x", head_failure="error: x")
+    found = compare(tests, KERNELS, table(0.0014))
+    assert found.verdict == "newly failing"
+    assert [outcome.verdict for outcome in found.tests[:4]] == ["newly failing", "fixed", "failing", "ok"]
+    assert found.tests[0].reason.startswith("head: crash in 3 of 3")
+
+
+@pytest.mark.parametrize("pairs", [0, 1])
+def test_too_few_pairs_give_no_interval_and_say_so(pairs):
+    (effect,) = compare([pairs_of(TESTS[0], [1.0] * pairs, [2.0] * pairs)], KERNELS).effects
+    assert effect.verdict == "not measured" and f"{pairs} pairs" in effect.reason
+
+
+def test_a_ratio_that_never_varies_is_judged_as_it_stands():
+    (effect,) = compare([pairs_of(TESTS[0], [1.0] * 6, [1.5] * 6)], KERNELS).effects
+    assert (effect.verdict, effect.effect) == ("slower", pytest.approx(0.5))
+
+
+def test_a_value_that_is_not_positive_is_no_pair():
+    (effect,) = compare([pairs_of(TESTS[0], [1.0, 0.0, 1.0, 1.01], [1.0, 1.0, 0.99, 1.0])], KERNELS).effects
+    assert effect.pairs == 3
+
+
+def test_from_twelve_pairs_on_the_intervals_are_bootstrapped_and_hold_as_well():
+    calls = 0
+    for seed in range(15):
+        found = compare(made(seed, 12, 0.002, tests=TESTS[:6]), KERNELS)
+        assert found.method.startswith("max-t bootstrap")
+        calls += bool({"slower", "faster"} & set(verdicts(found).values()))
+    assert calls <= 2
+    slower = compare(made(1, 12, 0.002, {TESTS[0]: 0.02}, tests=TESTS[:6]), KERNELS)
+    assert verdicts(slower)[TESTS[0]] == "slower"
+
+
+def test_a_table_knows_a_canary_better_than_a_test_that_was_none():
+    known = table(0.01, degrees=4.0)
+    canary = SeriesNoise(test=TESTS[0], channel="gpu_time", pairs=21, pair_sd=0.001, spread=0.001)
+    known = known.model_copy(update={"series": (canary,)})
+    own, other = known.pair_variance(TESTS[0], "gpu_time"), known.pair_variance(TESTS[1], "gpu_time")
+    assert (other.variance, other.degrees) == (pytest.approx(1e-4), 4.0)
+    assert own.degrees == 24 and own.variance == pytest.approx((4 * 1e-4 + 20 * 1e-6) / 24)
+    assert known.pair_variance(TESTS[0], "latency") is None
+    assert math.isclose(math.sqrt(own.variance), 0.00418, rel_tol=0.01)

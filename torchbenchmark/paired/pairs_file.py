@@ -1,0 +1,136 @@
+"""The file of a comparison: a header line, then one line per pair as it was measured, appended and forced to disk.
+
+docs/ab.md describes every field. What was measured can be compared again, with another level or table, without a GPU.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.records import Build, Environment, Measuring, Process, Workload, complete_lines
+from torchbenchmark.yaml_files import first_problem
+
+SCHEMA = 1
+
+SideName = Literal["base", "head"]
+SIDES: tuple[SideName, SideName] = ("base", "head")
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+
+
+class MeasuredSide(_Schema):
+    """One side: what was asked for, and the build that it came to."""
+
+    asked: str
+    build: Build
+    variables: dict[str, str] = {}
+
+
+class PairedTest(_Schema):
+    """A test as planned: its id on either side, which differ where an override makes them."""
+
+    base: str
+    head: str
+    workload: Workload
+    left_out: str = ""  # why it is not measured; empty if it is
+
+
+class PairsHeader(_Schema):
+    """First line of the file."""
+
+    kind: Literal["pairs"] = "pairs"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    run: str
+    suite: str
+    machine_class: str = Field(alias="class")
+    device: Literal["cpu", "cuda"]
+    started: AwareDatetime
+    seed: int
+    rounds: int  # asked for; a sequential comparison may end earlier
+    processes: int  # pairs of each test in a round, which share its zygotes
+    base: MeasuredSide
+    head: MeasuredSide
+    tests: Annotated[tuple[PairedTest, ...], Field(min_length=1)]
+    measuring: Measuring
+    environment: Environment
+    harness: str
+
+    @model_validator(mode="after")
+    def _each_test_once(self) -> "PairsHeader":
+        tests = [test.base for test in self.tests]
+        if len(set(tests)) != len(tests):
+            raise ValueError("a test stands twice in the plan")
+        return self
+
+
+class Pair(_Schema):
+    """Two processes, measured one right after the other in the order of a fair coin."""
+
+    kind: Literal["pair"] = "pair"
+    test: str  # its id on the side of base
+    round: int
+    index: int
+    order: tuple[SideName, SideName]
+    base: Process
+    head: Process
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> "Pair":
+        if set(self.order) != set(SIDES):
+            raise ValueError("the order of a pair names base and head once each")
+        return self
+
+    @property
+    def ok(self) -> bool:
+        return self.base.status == self.head.status == "ok"
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A comparison as measured so far."""
+
+    header: PairsHeader
+    pairs: tuple[Pair, ...]
+
+    def of_test(self, test: str) -> list[Pair]:
+        return [pair for pair in self.pairs if pair.test == test]
+
+
+def read_pairs(path: Path) -> Pairs:
+    """The pairs in a file. A line torn by a kill (the last, without its newline) is left out.
+
+    Raises BenchmarkError naming file and line for anything else that is not a file of pairs.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
+    header: PairsHeader | None = None
+    pairs: list[Pair] = []
+    for number, line in enumerate(complete_lines(content, str(path)), start=1):
+        item = _parse(line, f"{path}:{number}", PairsHeader if header is None else Pair)
+        if isinstance(item, PairsHeader):
+            header = item
+        elif header is not None and item.test not in {test.base for test in header.tests}:
+            raise BenchmarkError(f"{path}:{number}: {item.test} is not in the plan of this comparison")
+        else:
+            pairs.append(item)
+    if header is None:
+        raise BenchmarkError(f"{path}: empty; expected the pairs of a comparison (torchbench ab --out ...)")
+    return Pairs(header, tuple(pairs))
+
+
+def _parse(line: bytes, where: str, schema: type[PairsHeader] | type[Pair]) -> PairsHeader | Pair:
+    try:
+        json.loads(line)
+        return schema.model_validate_json(line)
+    except ValidationError as error:
+        raise BenchmarkError(f"{where}: {first_problem(error)}; expected a line that `torchbench ab` wrote") from error
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"{where}: not JSON ({error}); the file is damaged or of another program") from error

@@ -1,0 +1,78 @@
+"""A side of a comparison: a build, and in what its experiment differs from the planned one.
+
+`BUILD`, or `BUILD@backend=inductor@env.NAME=1`: whatever stands before the first `@key=value` names the build. So
+compiled against eager is `ab X X@backend=inductor`.
+"""
+
+import dataclasses
+import re
+from dataclasses import dataclass, field
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import Experiment
+
+_OVERRIDES = re.compile(r"((?:@[A-Za-z_][A-Za-z0-9_.]*=[^@]*)*)")
+_OVERRIDE = re.compile(r"@([A-Za-z_][A-Za-z0-9_.]*)=([^@]*)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FIELDS = ("backend", "precision", "preset", "training_mode")
+# They decide which code is loaded, and would let a side run beside its build.
+_REFUSED_VARIABLES = re.compile(r"(PATH|HOME|LD_.*|PYTHON.*|TORCHBENCH_.*)")
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side of a comparison measures."""
+
+    build: str  # the address of a build, or the path of an interpreter
+    fields: dict[str, str] = field(default_factory=dict)  # of the experiment, that are other than planned
+    batch_size: int | None = None
+    variables: dict[str, str] = field(default_factory=dict)  # of the environment, set beside what a worker has anyway
+
+    def __str__(self) -> str:
+        batch = {} if self.batch_size is None else {"batch_size": str(self.batch_size)}
+        overrides = {**self.fields, **batch, **{f"env.{name}": value for name, value in self.variables.items()}}
+        return self.build + "".join(f"@{key}={value}" for key, value in overrides.items())
+
+    def experiment(self, planned: Experiment) -> Experiment:
+        """What this side measures for a planned test. Raises BenchmarkError if there is no such experiment."""
+        changes: dict[str, object] = dict(self.fields)
+        if self.batch_size is not None:
+            changes["batch_size"] = self.batch_size
+        return dataclasses.replace(planned, **changes)
+
+
+def parse_side(text: str) -> Side:
+    """The side that a text names. Raises BenchmarkError naming the override that is wrong."""
+    start = next((match.start() for match in re.finditer("@", text) if _OVERRIDES.fullmatch(text, match.start())), None)
+    build, overrides = (text, "") if start is None else (text[:start], text[start:])
+    if not build:
+        raise BenchmarkError(f"{text!r}: names no build; write BUILD, or BUILD@backend=inductor")
+    fields: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    batch_size: int | None = None
+    seen: set[str] = set()
+    for key, value in _OVERRIDE.findall(overrides):
+        if key in seen:
+            raise BenchmarkError(f"{text!r}: @{key} stands twice")
+        seen.add(key)
+        if key in _FIELDS:
+            fields[key] = value
+        elif key == "batch_size":
+            if not re.fullmatch(r"[1-9][0-9]{0,8}", value):
+                raise BenchmarkError(f"{text!r}: @batch_size={value}: a whole number from 1 on is needed")
+            batch_size = int(value)
+        elif key.startswith("env."):
+            variables[_variable(key.removeprefix("env."), text)] = value
+        else:
+            raise BenchmarkError(
+                f"{text!r}: @{key} is no override; there are: {', '.join((*_FIELDS, 'batch_size'))}, env.NAME"
+            )
+    return Side(build, fields, batch_size, variables)
+
+
+def _variable(name: str, text: str) -> str:
+    if not _VARIABLE.fullmatch(name):
+        raise BenchmarkError(f"{text!r}: env.{name}: not the name of a variable of the environment")
+    if _REFUSED_VARIABLES.fullmatch(name):
+        raise BenchmarkError(f"{text!r}: env.{name}: decides which code is loaded; name another build instead")
+    return name

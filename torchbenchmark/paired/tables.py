@@ -1,0 +1,158 @@
+"""A comparison as people read it: a table on the terminal, and the same as Markdown. The verdict comes first, what
+failed before what is slower, and what cannot be told says what it needs."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from torchbenchmark.foreign_text import inline_code
+from torchbenchmark.paired.comparison import Comparison, Count, Effect, TestOutcome
+from torchbenchmark.paired.pairs_file import PairsHeader
+from torchbenchmark.quantity import quantity
+
+STYLES = {"slower": "red", "newly failing": "bold red", "faster": "green", "fixed": "green", "inconclusive": "yellow"}
+_ORDER = ("slower", "inconclusive", "not measured", "faster", "no change")
+_HEADINGS = ("test", "channel", "base", "head", "change", "interval", "pairs", "verdict")
+MOST_ROWS = 200  # of Markdown; a comment on GitHub has 65,536 characters
+
+
+def effect_table(comparison: Comparison) -> Table:
+    """A row per test and judged channel."""
+    table = Table(box=None)
+    for heading in _HEADINGS:
+        table.add_column(
+            heading, justify="right" if heading in ("base", "head", "change", "interval", "pairs") else "left"
+        )
+    for effect in ordered(comparison.effects):
+        table.add_row(*(Text(cell) for cell in _cells(effect)), style=STYLES.get(effect.verdict))
+    return table
+
+
+def ordered(effects: Iterable[Effect]) -> list[Effect]:
+    """What is slower first, and of each kind the largest first."""
+    return sorted(effects, key=lambda one: (_ORDER.index(one.verdict), -abs(one.effect or 0.0), one.test, one.channel))
+
+
+def _cells(effect: Effect) -> tuple[str, ...]:
+    return (
+        effect.test,
+        effect.channel,
+        quantity(effect.base, effect.unit),
+        quantity(effect.head, effect.unit),
+        percent(effect.effect),
+        _interval(effect),
+        str(effect.pairs),
+        told(effect),
+    )
+
+
+def told(effect: Effect) -> str:
+    """The verdict of a channel in words."""
+    if effect.verdict == "no change":
+        return f"no change beyond {_share(effect.beyond)}"
+    if effect.verdict == "inconclusive":
+        needs = f"needs {effect.needs} more pairs" if effect.needs else "more pairs will hardly tell"
+        return f"inconclusive: {needs}"
+    return f"{effect.verdict}: {effect.reason}" if effect.reason else effect.verdict
+
+
+def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
+    """What is said beside the table, with its style: failures, counts, how it was judged."""
+    said: list[tuple[str, str | None]] = []
+    for outcome in comparison.tests:
+        if outcome.verdict != "ok" or outcome.reason:
+            said.append(
+                (f"{_names(outcome)}: {outcome.verdict}: {outcome.reason or 'no pair'}", STYLES.get(outcome.verdict))
+            )
+    said += [(f"count: {_count(count)}", "yellow") for count in comparison.counts if count.verdict != "same"]
+    same = sum(count.verdict == "same" for count in comparison.counts)
+    if same:
+        said.append((f"counts: {same} are the same on both sides", None))
+    adjusted = {effect.channel for effect in comparison.effects if effect.adjusted_by}
+    if adjusted:
+        said.append((f"adjusted by the host probe: {', '.join(sorted(adjusted))}", None))
+    said.append(
+        (f"{comparison.level:.0%} sure of all {comparison.family} intervals together: {comparison.method}", None)
+    )
+    said.append((f"variances known before: {comparison.prior}", None))
+    return said
+
+
+def verdict_line(comparison: Comparison) -> str:
+    """The verdict in one line."""
+    failing = [outcome.test for outcome in comparison.tests if outcome.verdict == "newly failing"]
+    parts = [f"newly failing: {_few(failing)}"] if failing else []
+    for verdict in ("slower", "faster"):
+        found = [effect for effect in ordered(comparison.effects) if effect.verdict == verdict]
+        if found:
+            parts.append(f"{verdict}: {_few([f'{one.test} {one.channel} {percent(one.effect)}' for one in found])}")
+    waiting = [effect for effect in comparison.effects if effect.verdict == "inconclusive"]
+    if waiting:
+        parts.append(f"inconclusive: {len(waiting)} of {len(comparison.effects)} intervals")
+    changed = sum(count.verdict == "changed" for count in comparison.counts)
+    if changed:
+        parts.append(f"{changed} exact counts changed")
+    return (
+        f"{comparison.verdict}: {'; '.join(parts)}"
+        if parts
+        else f"{comparison.verdict}: {len(comparison.effects)} intervals"
+    )
+
+
+def markdown(comparison: Comparison, header: PairsHeader) -> str:
+    """The comparison as Markdown. Every foreign text is a code span."""
+    out = [
+        f"**{_escaped(verdict_line(comparison))}**",
+        "",
+        f"Base {inline_code(header.base.asked)} ({inline_code(header.base.build.id)}), head "
+        f"{inline_code(header.head.asked)} ({inline_code(header.head.build.id)}), side by side on "
+        f"{inline_code(header.machine_class)}, {header.started:%Y-%m-%d}.",
+        "",
+    ]
+    effects = ordered(comparison.effects)
+    if effects:
+        out += [f"| {' | '.join(_HEADINGS)} |", "|---|---|--:|--:|--:|--:|--:|---|"]
+        for effect in effects[:MOST_ROWS]:
+            test, channel, *numbers, verdict = _cells(effect)
+            out.append(f"| {inline_code(test)} | {channel} | {' | '.join(numbers)} | {_escaped(verdict)} |")
+        if len(effects) > MOST_ROWS:
+            out += ["", f"…and {len(effects) - MOST_ROWS} more, in the JSON."]
+        out.append("")
+    out += [f"- {_escaped(line)}" for line, _ in lines(comparison)]
+    return "\n".join(out) + "\n"
+
+
+def _names(outcome: TestOutcome) -> str:
+    return outcome.test if outcome.head_test == outcome.test else f"{outcome.test} against {outcome.head_test}"
+
+
+def _count(count: Count) -> str:
+    base, head = (", ".join(f"{value:.12g}" for value in values) for values in (count.base, count.head))
+    what = "" if count.verdict == "changed" else " (not the same every time)"
+    return f"{count.test} {count.channel} {base} -> {head}{what}"
+
+
+def _interval(effect: Effect) -> str:
+    if effect.low is None or effect.high is None:
+        return ""
+    return f"{percent(effect.low)} … {percent(effect.high)}"
+
+
+def percent(share: float | None) -> str:
+    """With two decimals: half a percent is to be seen."""
+    return "" if share is None else f"{share:+.2%}"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _escaped(text: str) -> str:
+    """Plain text in Markdown: a test id or a reason makes no mark-up, no mention and no cell."""
+    return inline_code(text)
