@@ -16,11 +16,11 @@ DEVICES = ("cpu", "cuda")
 PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16")
 PRESETS = ("full", "head", "tiny")
 EVAL_MODE_TRAINING = "evalmode"
+MAX_BATCH_SIZE = 10**9 - 1  # nine digits, as ids are read
 
 _ID = re.compile(r"test_(?P<test>train|eval)\[(?P<fields>[^\[\]]+)\]")
 _FIELD = re.compile(r"[A-Za-z0-9_.]+")
 _BATCH = re.compile(r"bs([1-9][0-9]{0,8})")
-_MAX_BATCH_SIZE = 10**9 - 1  # nine digits, as `_BATCH` reads them
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Experiment:
         ):
             if value not in allowed:
                 raise BenchmarkError(f"{name} {value!r} is not one of {', '.join(filter(None, allowed))}")
-        if self.batch_size is not None and not 1 <= self.batch_size <= _MAX_BATCH_SIZE:
-            raise BenchmarkError(f"batch size {self.batch_size}: must be from 1 to {_MAX_BATCH_SIZE}")
+        if self.batch_size is not None and not 1 <= self.batch_size <= MAX_BATCH_SIZE:
+            raise BenchmarkError(f"batch size {self.batch_size}: must be from 1 to {MAX_BATCH_SIZE}")
 
     @property
     def id(self) -> str:
@@ -103,8 +103,17 @@ def matches_glob(test_id: str, pattern: str) -> bool:
 
 
 def grid(
-    models: Iterable[str], tests: Iterable[str], devices: Iterable[str], *, preset: str = "full"
+    models: Iterable[str],
+    tests: Iterable[str],
+    devices: Iterable[str],
+    *,
+    preset: str = "full",
+    backends: Iterable[str] = ("eager",),
+    precisions: Iterable[str] = ("fp32",),
+    batch_sizes: Iterable[int | None] = (None,),
 ) -> Iterator[Experiment]:
-    """Every combination, in a stable order."""
-    for model, device, test in product(models, devices, tests):
-        yield Experiment(model=model, test=test, device=device, preset=preset)
+    """Every combination, in a stable order. A batch size of None is the model's own."""
+    for model, device, backend, precision, batch_size, test in product(
+        models, devices, backends, precisions, batch_sizes, tests
+    ):
+        yield Experiment(model, test, device, backend, precision, batch_size, preset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -90,6 +90,14 @@ class BenchmarkModel:
     def set_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
 
+    def cast(self, dtype: torch.dtype) -> None:
+        """Hold the weights and all floating-point data in `dtype` from now on: whatever tensors the attributes hold.
+
+        Each tensor stays the object that it is, so an optimizer that was built before keeps its parameters. A model
+        that must keep something in 32 bits does so here; one that cannot be cast says so in its metadata.
+        """
+        _cast_floating(vars(self), dtype)
+
     def call_module(self) -> Any:
         """One forward pass over the example inputs."""
         inputs = self.example_inputs
@@ -129,6 +137,24 @@ class BenchmarkModel:
             with torch.no_grad():
                 return self.eval()
         return self.eval()
+
+
+def _cast_floating(value: Any, dtype: torch.dtype) -> None:
+    """Cast the floating-point tensors in modules, sequences, mappings and dataclasses, in place."""
+    if isinstance(value, nn.Module):
+        value.to(dtype)
+    elif isinstance(value, torch.Tensor):
+        if value.is_floating_point():
+            value.data = value.data.to(dtype)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            _cast_floating(item, dtype)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            _cast_floating(item, dtype)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for part in fields(value):
+            _cast_floating(getattr(value, part.name), dtype)
 
 
 def as_tensors(output: Any) -> tuple[torch.Tensor, ...]:

@@ -10,13 +10,15 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import Experiment, grid, matches_glob
+from torchbenchmark.experiment import MAX_BATCH_SIZE, Experiment, grid, matches_glob
 from torchbenchmark.requirements import parse_requirement
+from torchbenchmark.rules import ruled_out
 from torchbenchmark.source_hash import source_hash
 from torchbenchmark.yaml_files import read_yaml
 
@@ -27,10 +29,12 @@ BUILT_IN_SUITES = PACKAGE / "suites"
 Device = Literal["cpu", "cuda"]
 Test = Literal["train", "eval"]
 Preset = Literal["full", "head", "tiny"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"]
+BatchSize = Literal["default"] | Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]  # "default": the model's
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
-def _without_repetition(values: tuple[str, ...]) -> tuple[str, ...]:
+def _without_repetition(values: tuple[Any, ...]) -> tuple[Any, ...]:
     for value in values:
         if values.count(value) > 1:
             raise ValueError(f"{value!r} stands twice")
@@ -38,6 +42,15 @@ def _without_repetition(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Tests = Annotated[tuple[Test, ...], Field(min_length=1), AfterValidator(_without_repetition)]
+
+
+def _known_backend(name: str) -> str:
+    if name not in BACKENDS:
+        raise ValueError(f"{name!r} is no backend (there are: {', '.join(BACKENDS)})")
+    return name
+
+
+Backend = Annotated[str, AfterValidator(_known_backend)]
 
 
 def _checkable(text: str) -> str:
@@ -58,6 +71,8 @@ class NotImplementedRule(_Strict):
     test: Test | None = None
     device: Device | None = None
     preset: Preset | None = None
+    backend: Backend | None = None
+    precision: Precision | None = None
     reason: NonEmpty
 
     def matches(self, experiment: Experiment) -> bool:
@@ -67,6 +82,8 @@ class NotImplementedRule(_Strict):
                 (self.test, experiment.test),
                 (self.device, experiment.device),
                 (self.preset, experiment.preset),
+                (self.backend, experiment.backend),
+                (self.precision, experiment.precision),
             )
         )
 
@@ -93,13 +110,20 @@ class SkipRule(_Strict):
 
 
 class Suite(_Strict):
-    """A suite's YAML: which models, tests and preset, and what is left out with a reason."""
+    """A suite's YAML: the grid of models, tests, backends, precisions and batch sizes, and what is left out of it with
+    a reason."""
 
     name: NonEmpty
     description: NonEmpty
     models: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_without_repetition)]
     tests: Tests = ("train", "eval")
     preset: Preset = "full"
+    backends: Annotated[tuple[Backend, ...], Field(min_length=1), AfterValidator(_without_repetition)] = ("eager",)
+    precisions: Annotated[tuple[Precision, ...], Field(min_length=1), AfterValidator(_without_repetition)] = ("fp32",)
+    batch_sizes: Annotated[tuple[BatchSize, ...], Field(min_length=1), AfterValidator(_without_repetition)] = (
+        "default",
+    )
+    tiers: dict[NonEmpty, Annotated[tuple[NonEmpty, ...], Field(min_length=1)]] = {}  # tier -> globs, for --tier
     threads: Annotated[int, Field(ge=1)] | None = None  # CPU threads of its tests, unless the user says otherwise
     skip: tuple[SkipRule, ...] = ()
 
@@ -127,12 +151,17 @@ class ModelEntry:
 
     def workload(self, experiment: Experiment) -> tuple[str, str]:
         """Version string and hash of what this experiment does (DESIGN: a change starts a new segment)."""
-        digest = hashlib.sha256(f"{self.metadata.workload_version}|{self.source_hash}|{experiment.id}".encode())
+        content = f"{self.metadata.workload_version}|{self.source_hash}|{experiment.id}"
+        if (experiment.device, experiment.precision) == ("cuda", "fp32"):
+            content += "|ieee"  # at first it was torch's default, under which cuDNN's convolutions round to TF32
+        digest = hashlib.sha256(content.encode())
         return self.metadata.workload_version, digest.hexdigest()[:12]
 
     def unsupported_reason(self, experiment: Experiment) -> str | None:
-        """Why this model cannot run `experiment`, or None if it can, as far as the metadata knows."""
+        """Why this model cannot run `experiment`, or None if it can, as far as rules and metadata know."""
         metadata = self.metadata
+        if (reason := ruled_out(experiment)) is not None:
+            return reason
         for wanted, offered, what in (
             (experiment.test, metadata.tests, "test"),
             (experiment.device, metadata.devices, "device"),
@@ -173,7 +202,17 @@ class Registry:
         for name in suite.models:
             if name not in self.models:
                 _unknown(f"model in suite {suite.name}:", name, self.models)
-        return list(grid(suite.models, suite.tests, devices, preset=suite.preset))
+        return list(
+            grid(
+                suite.models,
+                suite.tests,
+                devices,
+                preset=suite.preset,
+                backends=suite.backends,
+                precisions=suite.precisions,
+                batch_sizes=[None if size == "default" else size for size in suite.batch_sizes],
+            )
+        )
 
 
 def load_suite(name_or_path: str) -> Suite:

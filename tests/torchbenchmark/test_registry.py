@@ -1,5 +1,6 @@
 """Models and suites as their metadata tells of them."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -111,6 +112,8 @@ def test_metadata_that_is_not_sound_is_told_with_file_and_line_or_key(tmp_path: 
         ({"devices": ["tpu"]}, r"key devices\.0: expected cpu or cuda, found the text 'tpu'"),
         ({"presets": ["huge"]}, r"key presets\.0: expected full, head or tiny, found the text 'huge'"),
         ({"not_implemented": [{"test": "train"}]}, r"key not_implemented\.0\.reason: is missing"),
+        ({"not_implemented": [{"backend": "warp", "reason": "r"}]}, r"key not_implemented\.0\.backend: .*'warp' is no"),
+        ({"not_implemented": [{"precision": "fp8", "reason": "r"}]}, r"key not_implemented\.0\.precision: expected"),
         ({"not_implemented": [{"tset": "train", "reason": "r"}]}, r"unknown key not_implemented\.0\.tset"),
     ],
 )
@@ -256,6 +259,33 @@ def test_a_rule_that_names_nothing_but_its_reason_holds_everywhere(tmp_path: Pat
     }
 
 
+def test_a_rule_may_name_a_backend_and_a_precision(tmp_path: Path) -> None:
+    rule = {"backend": "jit", "precision": "bf16", "reason": "not scriptable"}
+    mine = entry(model(tmp_path, not_implemented=[rule]))
+    hit = [
+        (experiment.backend, experiment.precision)
+        for experiment in grid(["mine"], ["eval"], ["cpu"], backends=["eager", "jit"], precisions=["fp32", "bf16"])
+        if mine.unsupported_reason(experiment) is not None
+    ]
+    assert hit == [("jit", "bf16")]
+
+
+def test_a_rule_of_the_whole_grid_holds_for_every_model(tmp_path: Path) -> None:
+    mine = entry(model(tmp_path))
+    assert "CUDA graphs" in (mine.unsupported_reason(Experiment("mine", "eval", "cpu", "cudagraphs")) or "")
+
+
+def test_tests_in_fp32_on_cuda_started_a_new_workload_when_tf32_was_turned_off_for_them(tmp_path: Path) -> None:
+    """Before, the hash covered version, source and id alone."""
+    mine = entry(model(tmp_path))
+    moved = []
+    for experiment in grid(["mine"], ["eval"], ["cpu", "cuda"], precisions=["fp32", "tf32", "bf16"]):
+        before = hashlib.sha256(f"1|{mine.source_hash}|{experiment.id}".encode()).hexdigest()[:12]
+        if mine.workload(experiment)[1] != before:
+            moved.append(experiment.id)
+    assert moved == ["test_eval[mine-cuda-eager]"]
+
+
 # Suites
 
 
@@ -283,6 +313,15 @@ def test_a_suite_is_loaded_from_a_path_and_told_with_file_and_key_if_it_is_not_s
         ("{name: mine, description: d, models: [a], tests: []}", ": key tests: "),
         ("{name: mine, description: d, models: [a], skip: [{tests: '*'}]}", r": key skip\.0\.reason: is missing"),
         ("{name: mine, description: d, models: [a], presets: tiny}", ": unknown key presets"),
+        (
+            "{name: mine, description: d, models: [a], backends: [warp]}",
+            r": key backends\.0: 'warp' is no",
+        ),
+        ("{name: mine, description: d, models: [a], backends: [jit, jit]}", ": key backends: .* 'jit' stands twice"),
+        ("{name: mine, description: d, models: [a], precisions: []}", ": key precisions: "),
+        ("{name: mine, description: d, models: [a], batch_sizes: [0]}", r": key batch_sizes\.0"),
+        ("{name: mine, description: d, models: [a], batch_sizes: [yes]}", r": key batch_sizes\.0"),
+        ("{name: mine, description: d, models: [a], tiers: {core: []}}", r": key tiers\.core: "),
         ("name: mine\nmodels: [a\n", ":3: not valid YAML"),
     ):
         path.write_text(text)
@@ -290,6 +329,20 @@ def test_a_suite_is_loaded_from_a_path_and_told_with_file_and_key_if_it_is_not_s
             load_suite(str(path))
     with pytest.raises(BenchmarkError, match=r"absent\.yml: cannot be read"):
         load_suite(str(tmp_path / "absent.yml"))
+
+
+def test_backends_precisions_and_batch_sizes_of_a_suite_multiply_its_plan() -> None:
+    wide = suite(tests=["eval"], backends=["eager", "jit"], precisions=["fp32", "bf16"], batch_sizes=["default", 8])
+    assert [experiment.id for experiment in Registry().experiments(wide, ["cpu"])] == [
+        "test_eval[resnet18-cpu-eager]",
+        "test_eval[resnet18-cpu-eager-bs8]",
+        "test_eval[resnet18-cpu-eager-bf16]",
+        "test_eval[resnet18-cpu-eager-bf16-bs8]",
+        "test_eval[resnet18-cpu-jit]",
+        "test_eval[resnet18-cpu-jit-bs8]",
+        "test_eval[resnet18-cpu-jit-bf16]",
+        "test_eval[resnet18-cpu-jit-bf16-bs8]",
+    ]
 
 
 def test_the_plan_of_a_suite_holds_every_combination_in_order(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.host_probe import HostProbe
 from torchbenchmark.worker.launch_probe import LaunchProbe
 from torchbenchmark.worker.loading import import_model
+from torchbenchmark.worker.precisions import apply_precision
 from torchbenchmark.worker.timing import Timed, synchronizer
 from torchbenchmark.worker.verify import require_finite
 
@@ -42,13 +43,12 @@ def measure(
     synchronize()  # the device is ready: its start-up is no part of what a model's construction may fail on
     imports_s = compilation.watch(spec["backend"])
     enter("build")
-    if spec["precision"] != "fp32":
-        raise NotImplementedError(f"precision {spec['precision']} is not built yet; fp32 is")
     model = import_model(model_name, folder).Model(
         test=spec["test"], device=spec["device"], batch_size=spec["batch_size"], preset=spec["preset"]
     )
     if spec["training_mode"] == EVAL_MODE_TRAINING:
         model.get_module()[0].eval()
+    apply_precision(spec["precision"], model)
     apply_backend(spec["backend"], model)
     batch_size = model.batch_size
     if type(batch_size) is not int or batch_size < 1:

@@ -130,6 +130,8 @@ class Timed:
                     events.append(self.stopwatch.seconds() / self.inner_loops)
                 probes.append((before + after) / 2)
                 before = after
+        if any(tensor.is_cuda for tensor in self.last_outputs):  # they may lie where a CUDA graph writes the next ones
+            self.last_outputs = tuple(tensor.detach().clone() for tensor in self.last_outputs)
         return Samples(walls, cpus, probes if self.probe else None, events if self.stopwatch else None)
 
 
