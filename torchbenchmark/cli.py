@@ -3,7 +3,8 @@
 import dataclasses
 import os
 import signal
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from torchbenchmark.backends import BACKENDS
 from torchbenchmark.builds import cli as build_commands
+from torchbenchmark.dry_run import Fate, Outlook, foresee
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import PRECISIONS, TESTS
+from torchbenchmark.grid import GridOptions, parse_batch_size
 from torchbenchmark.install import install
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
@@ -24,7 +29,7 @@ from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, p
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
 
 
-_BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python"}  # options of `run`
+_BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python", "dry_run"}  # options of `run`
 
 
 def register(app: typer.Typer) -> None:
@@ -37,10 +42,34 @@ def register(app: typer.Typer) -> None:
 def run(
     context: typer.Context,
     suite: Annotated[str, typer.Option(help="A suite by name, or the path of a suite's YAML.")] = "smoke",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    test: Annotated[
-        list[str] | None, typer.Option("--test", help="Only these tests or models (a glob; may be repeated).")
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", help="cpu (the default) or cuda; both: a run each, into OUT-cpu and OUT-cuda. *"),
     ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", help="train or eval: only tests of that kind. Anything else is a --filter. *"),
+    ] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option("--backend", help="These backends, not the suite's (see `list`). *")
+    ] = None,
+    precision: Annotated[
+        list[str] | None, typer.Option("--precision", help="These precisions, not the suite's (see `list`). *")
+    ] = None,
+    batch_size: Annotated[
+        list[str] | None,
+        typer.Option("--batch-size", help="These batch sizes, not the suite's; `default` is the model's own. *"),
+    ] = None,
+    filter: Annotated[
+        list[str] | None, typer.Option("--filter", help="Only tests whose id or model this glob matches. *")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="No test whose id or model this glob matches. *")
+    ] = None,
+    tier: Annotated[list[str] | None, typer.Option("--tier", help="Only tests of this tier of the suite. *")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be measured and why the rest would not; start nothing.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="The file of records to write.")] = Path("results.jsonl"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in --out; measures again what failed.")
@@ -71,41 +100,68 @@ def run(
     ] = None,
     shard: Annotated[str, typer.Option(help="With --plan: which shard to measure, i/n from 1/n to n/n.")] = "1/1",
 ) -> int:
-    """Measure a suite on one build and write one record a test."""
-    end_children_on_termination()
+    """Measure a suite on one build and write one record a test. Options marked * may be repeated."""
     part = parse_shard(shard)
     if plan is not None:
         _refuse_what_the_plan_says(context)
+        requests = [request_of(read_plan(plan), part)]
+    else:
+        kinds = tuple(one for one in test or () if one in TESTS)
+        requests = [
+            RunRequest(
+                suite=load_suite(suite),
+                device=_device(one),
+                selection=(*(one for one in test or () if one not in TESTS), *(filter or ())),
+                options=GridOptions(
+                    tests=kinds,
+                    backends=tuple(backend or ()),
+                    precisions=tuple(precision or ()),
+                    batch_sizes=tuple(map(parse_batch_size, batch_size or ())),
+                    tiers=tuple(tier or ()),
+                    exclude=tuple(exclude or ()),
+                ),
+                rounds=rounds,
+                processes=processes,
+                subject=subject,
+                threads=threads,
+                budget_s=budget,
+                timeout_s=timeout,
+                memory_limit_mib=memory_limit,
+                seed=seed,
+                model_folders=tuple(models or ()),
+                shard=part,
+            )
+            for one in dict.fromkeys(device or ("cpu",))
+        ]
+    if dry_run:
+        for request in requests:
+            print_outlook(request, foresee(request))
+        return EXIT_CLEAN
+    end_children_on_termination()
+    files = [out] if len(requests) == 1 else [out.with_stem(f"{out.stem}-{request.device}") for request in requests]
+    return max(
+        _run_one(
+            request if python is None else dataclasses.replace(request, python=python),
+            file,
+            resume=resume,
+            python=python,
+        )
+        for request, file in zip(requests, files, strict=True)
+    )
+
+
+def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | None) -> int:
+    """Start the run that is asked for, or go on with the one that `out` holds."""
     try:
         with TerminalReporter() as reporter:
             if resume and out.exists() and out.stat().st_size > 0:
-                if plan is not None:
-                    _require_shard(out, read_plan(plan), part)
+                if request.plan is not None:
+                    _require_shard(out, request.plan, request.shard)
                 console.print(f"resuming the run in {out}, with the options it began with", markup=False)
                 done = resume_run(out, python, reporter)
             else:
                 if resume:
                     console.print(f"nothing to resume in {out}: a new run", markup=False)
-                if plan is not None:
-                    request = request_of(read_plan(plan), part)
-                else:
-                    request = RunRequest(
-                        suite=load_suite(suite),
-                        device=_device(device),
-                        selection=tuple(test or ()),
-                        rounds=rounds,
-                        processes=processes,
-                        subject=subject,
-                        threads=threads,
-                        budget_s=budget,
-                        timeout_s=timeout,
-                        memory_limit_mib=memory_limit,
-                        seed=seed,
-                        model_folders=tuple(models or ()),
-                        shard=part,
-                    )
-                if python is not None:
-                    request = dataclasses.replace(request, python=python)
                 done = start_run(request, out, reporter)
     except KeyboardInterrupt:
         if out.exists():
@@ -163,7 +219,7 @@ def list_models(
         list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
     ] = None,
 ) -> None:
-    """List the models, and the suites with their models, tests and preset."""
+    """List the models, the suites with what they measure, the backends and the precisions."""
     table = Table("model", "domain", "tests", "devices", "presets", "what it is")
     for entry in Registry(tuple(models or ())).models.values():
         about = entry.metadata
@@ -178,6 +234,10 @@ def list_models(
     console.print(table)
     for name in suite_names():
         print_suite(name, load_suite(name))
+    for name, backend in BACKENDS.items():
+        where = "" if len(backend.devices) > 1 else f" ({backend.devices[0]} only)"
+        console.print(f"backend {name}{where}: {backend.meaning}", markup=False)
+    console.print(f"precisions: {', '.join(PRECISIONS)}")
 
 
 def print_suite(name: str, suite: Suite) -> None:
@@ -187,9 +247,22 @@ def print_suite(name: str, suite: Suite) -> None:
         f"suite {name}: {suite.description}",
         f"  models: {', '.join(suite.models)}",
         f"  tests: {', '.join(suite.tests)}; preset: {suite.preset}; threads: {threads}",
+        *([f"  tiers: {', '.join(suite.tiers)}"] if suite.tiers else []),
         *(f"  leaves out {rule.tests}: {rule.reason}" for rule in suite.skip),
     ):
         console.print(line, markup=False)
+
+
+def print_outlook(request: RunRequest, outlook: Sequence[Outlook]) -> None:
+    """A table of what a run would do with each test, and one line of counts."""
+    table = Table("test", "would be", "why")
+    for one in outlook:
+        style = "green" if one.fate is Fate.MEASURED else "dim"
+        table.add_row(escape(one.test), f"[{style}]{one.fate}", escape(one.reason))
+    print_table(table)
+    counts = Counter(one.fate for one in outlook)
+    told = ", ".join(f"{counts[fate]} {fate}" for fate in Fate if counts[fate])
+    console.print(f"suite {request.suite.name} on {request.device}, {request.rounds} rounds: {told}", markup=False)
 
 
 def print_run(run: Run) -> None:

@@ -236,16 +236,17 @@ def select(experiments: Iterable[Experiment], patterns: Sequence[str]) -> list[E
         return experiments
     chosen = set()
     for pattern in patterns:
-        hits = {
-            experiment
-            for experiment in experiments
-            if matches_glob(experiment.id, pattern) or fnmatch.fnmatchcase(experiment.model, pattern)
-        }
+        hits = {experiment for experiment in experiments if matches(experiment, pattern)}
         if not hits:
             known = [experiment.id for experiment in experiments] + [experiment.model for experiment in experiments]
             _unknown("test", pattern, known)
         chosen |= hits
     return [experiment for experiment in experiments if experiment in chosen]
+
+
+def matches(experiment: Experiment, pattern: str) -> bool:
+    """Whether a glob matches the id or the model of an experiment."""
+    return matches_glob(experiment.id, pattern) or fnmatch.fnmatchcase(experiment.model, pattern)
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:

@@ -23,6 +23,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line, printable
 from torchbenchmark.gpu_watch import GpuWatch
+from torchbenchmark.grid import GridOptions, choose
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
 from torchbenchmark.records import (
@@ -40,7 +41,7 @@ from torchbenchmark.records import (
     Workload,
     read_run,
 )
-from torchbenchmark.registry import Registry, Suite, select
+from torchbenchmark.registry import Registry, Suite
 from torchbenchmark.reporter import Reporter
 from torchbenchmark.requirements import unmet
 from torchbenchmark.run_file import RunFile
@@ -61,7 +62,8 @@ class RunRequest:
 
     suite: Suite
     device: str
-    selection: tuple[str, ...] = ()
+    selection: tuple[str, ...] = ()  # globs over ids and models
+    options: GridOptions = field(default_factory=GridOptions)
     rounds: int = 3
     processes: int = 1
     python: Path = field(default_factory=environment.default_interpreter)
@@ -94,8 +96,8 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
     for name, seconds in (("budget", request.budget_s), ("timeout", request.timeout_s)):
         if seconds is not None and not seconds > 0:
             raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
-    every = select(registry.experiments(request.suite, [request.device]), request.selection)
-    experiments, elsewhere = _divide(every, request)
+    choice = choose(registry, request.suite, request.device, request.selection, request.options)
+    experiments, elsewhere = of_this_shard(choice.tests, request)
     threads = request.threads or request.suite.threads or environment.default_threads()
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
     started = request.plan.started if request.plan else datetime.now(UTC)
@@ -122,7 +124,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         environment=environment.describe_environment(interpreter, request.device),
         harness=environment.harness_commit(),
         model_folders=tuple(str(folder.resolve()) for folder in request.model_folders),
-        selection=request.selection,
+        selection=(*request.selection, *request.options.words),
         shard=request.shard,
         elsewhere=_planned(elsewhere, request.suite, registry),
     )
@@ -144,7 +146,7 @@ def _planned(experiments: Iterable[Experiment], suite: Suite, registry: Registry
     )
 
 
-def _divide(every: Sequence[Experiment], request: RunRequest) -> tuple[list[Experiment], list[Experiment]]:
+def of_this_shard(every: Sequence[Experiment], request: RunRequest) -> tuple[list[Experiment], list[Experiment]]:
     """What this shard measures, and what the others do."""
     if request.plan is None:
         if request.shard.count != 1:

@@ -1,0 +1,142 @@
+"""What of a suite's grid a run measures, and why the rest is left out.
+
+Options replace the suite's backends, precisions, batch sizes and kinds of test; then filters, tiers and exclusions
+narrow the product.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from torchbenchmark.backends import BACKENDS
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import MAX_BATCH_SIZE, PRECISIONS, TESTS, Experiment
+from torchbenchmark.registry import Registry, Suite, matches, select
+
+DEFAULT_BATCH = "default"  # the model's own batch size, as in a suite's YAML
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """Each empty field leaves to the suite what it names. A value that does not exist is refused with those that do."""
+
+    tests: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    precisions: tuple[str, ...] = ()
+    batch_sizes: tuple[str | int, ...] = ()
+    tiers: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()  # globs
+
+    def __post_init__(self) -> None:
+        for option, given, known in (
+            ("test", self.tests, TESTS),
+            ("backend", self.backends, tuple(BACKENDS)),
+            ("precision", self.precisions, PRECISIONS),
+        ):
+            for value in given:
+                if value not in known:
+                    raise BenchmarkError(f"--{option} {value!r}: use {', '.join(known)}")
+        for part in fields(self):  # what is given twice counts once
+            object.__setattr__(self, part.name, tuple(dict.fromkeys(getattr(self, part.name))))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options as they stand in the header of a run, which is no whole night if there are any."""
+        return tuple(
+            f"--{option} {value}"
+            for option, given in (
+                ("test", self.tests),
+                ("backend", self.backends),
+                ("precision", self.precisions),
+                ("batch-size", self.batch_sizes),
+                ("tier", self.tiers),
+                ("exclude", self.exclude),
+            )
+            for value in given
+        )
+
+    def applied_to(self, suite: Suite) -> Suite:
+        """The suite with the grid that the options ask for."""
+        changes = {
+            "tests": self.tests,
+            "backends": self.backends,
+            "precisions": self.precisions,
+            "batch_sizes": self.batch_sizes,
+        }
+        return suite.model_copy(update={field: values for field, values in changes.items() if values})
+
+    def why_not(self, experiment: Experiment) -> str | None:
+        """Which option leaves out an experiment of the suite's own grid, or None."""
+        size = DEFAULT_BATCH if experiment.batch_size is None else experiment.batch_size
+        for option, given, value in (
+            ("test", self.tests, experiment.test),
+            ("backend", self.backends, experiment.backend),
+            ("precision", self.precisions, experiment.precision),
+            ("batch-size", self.batch_sizes, size),
+        ):
+            if given and value not in given:
+                return f"not asked for: --{option} {', '.join(map(str, given))}"
+        return None
+
+
+def parse_batch_size(text: str) -> str | int:
+    """A value of --batch-size: a number of items, or "default"."""
+    if text == DEFAULT_BATCH:
+        return text
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:12]) <= MAX_BATCH_SIZE:
+        raise BenchmarkError(f"--batch-size {text[:20]!r}: use a number from 1 on, or {DEFAULT_BATCH}")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The experiments of a run, and those of the suite's or the asked-for grid that are left out: why."""
+
+    tests: tuple[Experiment, ...]
+    left_out: dict[Experiment, str]
+
+
+def choose(
+    registry: Registry, suite: Suite, device: str, filters: Sequence[str] = (), options: GridOptions | None = None
+) -> Choice:
+    """Apply filters (globs over ids and models; any may match) and options to the suite's grid on one device.
+
+    Raises BenchmarkError for a glob or a tier that matches nothing, and if nothing is left.
+    """
+    options = options or GridOptions()
+    asked_for = registry.experiments(options.applied_to(suite), [device])
+    left_out = {
+        experiment: reason
+        for experiment in registry.experiments(suite, [device])
+        if (reason := options.why_not(experiment)) is not None
+    }
+    filtered = set(select(asked_for, filters))
+    in_tiers = set(_of_tiers(asked_for, suite, options.tiers))
+    excluded = {experiment: pattern for pattern in options.exclude for experiment in select(asked_for, [pattern])}
+    tests = []
+    for experiment in asked_for:
+        if experiment not in filtered:
+            left_out[experiment] = f"no filter matches it: {', '.join(filters)}"
+        elif experiment not in in_tiers:
+            left_out[experiment] = f"in no tier that was asked for: --tier {', '.join(options.tiers)}"
+        elif experiment in excluded:
+            left_out[experiment] = f"--exclude {excluded[experiment]}"
+        else:
+            tests.append(experiment)
+    if not tests:
+        raise BenchmarkError(
+            f"suite {suite.name}: the filters and {' '.join(options.words)} leave no test; give fewer of them"
+        )
+    return Choice(tuple(tests), left_out)
+
+
+def _of_tiers(experiments: Sequence[Experiment], suite: Suite, tiers: Sequence[str]) -> Iterable[Experiment]:
+    if not tiers:
+        return experiments
+    for tier in tiers:
+        if tier not in suite.tiers:
+            known = f"it has {', '.join(suite.tiers)}" if suite.tiers else "it has none"
+            raise BenchmarkError(
+                f"--tier {tier!r}: suite {suite.name} has no such tier ({known}); see `tiers` in its YAML"
+            )
+    globs = [pattern for tier in tiers for pattern in suite.tiers[tier]]
+    return [experiment for experiment in experiments if any(matches(experiment, pattern) for pattern in globs)]
