@@ -29,7 +29,7 @@ from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, p
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
 
 
-_BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python", "dry_run"}  # options of `run`
+_BESIDE_A_PLAN = {"plan", "shard", "out", "resume", "python", "dry_run", "workers"}  # options of `run`
 
 
 def register(app: typer.Typer) -> None:
@@ -91,6 +91,9 @@ def run(
         int | None, typer.Option(help="MiB of memory after which a test is ended (default: 90 % of the machine).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random order (default: drawn and recorded).")] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Tests measured at a time (default: one on each visible GPU; on the CPU one).")
+    ] = None,
     models: Annotated[
         list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
     ] = None,
@@ -104,7 +107,7 @@ def run(
     part = parse_shard(shard)
     if plan is not None:
         _refuse_what_the_plan_says(context)
-        requests = [request_of(read_plan(plan), part)]
+        requests = [dataclasses.replace(request_of(read_plan(plan), part), workers=workers)]
     else:
         kinds = tuple(one for one in test or () if one in TESTS)
         requests = [
@@ -130,6 +133,7 @@ def run(
                 seed=seed,
                 model_folders=tuple(models or ()),
                 shard=part,
+                workers=workers,
             )
             for one in dict.fromkeys(device or ("cpu",))
         ]
@@ -365,7 +369,8 @@ class TerminalReporter:
         self.bar.update(self.task, total=total)
         console.print(
             f"run {header.run}: {to_do} of {len(header.plan)} tests to measure, {header.rounds} rounds x "
-            f"{header.processes} processes, seed {header.seed}\nbuild {header.build.id}, class {header.machine_class}"
+            f"{header.processes} processes, {header.measuring.workers} at a time, seed {header.seed}\n"
+            f"build {header.build.id}, class {header.machine_class}"
         )
 
     def round_started(self, number: int, rounds: int) -> None:

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchbenchmark import environment
 from torchbenchmark.records import GpuState
 
 PERIOD_S = 0.2
@@ -108,7 +107,9 @@ def _largest(values: Sequence[float | None]) -> float | None:
 class GpuWatch:
     """Use as a context manager around the run. Asking it never waits for anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: str) -> None:
+        """`gpu` is its number or UUID, as nvidia-smi and CUDA_VISIBLE_DEVICES name it."""
+        self.gpu = gpu
         self.problem: str | None = None  # why nothing more comes
         self._readings: deque[Reading] = deque(maxlen=KEPT_READINGS)
         self._process: subprocess.Popen[str] | None = None
@@ -147,7 +148,7 @@ class GpuWatch:
             return
         said = ""
         for reasons in REASONS:
-            said = self._read_from(_command(smi, reasons))
+            said = self._read_from(_command(smi, self.gpu, reasons))
             if self._closing.is_set():
                 return
             if self._readings:
@@ -177,10 +178,10 @@ class GpuWatch:
         return said
 
 
-def _command(smi: str, reasons: str) -> list[str]:
+def _command(smi: str, gpu: str, reasons: str) -> list[str]:
     query = ",".join((*VALUES, reasons))
     command = [
-        smi, f"--query-gpu={query}", "--format=csv,noheader,nounits", f"--id={environment.first_visible_gpu()}",
+        smi, f"--query-gpu={query}", "--format=csv,noheader,nounits", f"--id={gpu}",
         f"--loop-ms={round(PERIOD_S * 1000)}",
     ]  # fmt: skip
     # Into a pipe a program may write in blocks: a reading would be minutes old when it comes.

@@ -6,8 +6,9 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,10 @@ class ZygoteDied(Exception):
         self.status = status  # of the test in the air
         self.importing = importing
         self.during_import = during_import
+
+
+class Stopped(Exception):
+    """The run is being stopped: whoever waits for a zygote gives it up."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,20 @@ class _Flight:
 class Zygote:
     """One zygote of one build. Use as a context manager: leaving it ends every process it started."""
 
-    def __init__(self, python: Path, script: Path, name: str, scratch: Path, variables: dict[str, str]) -> None:
+    def __init__(
+        self,
+        python: Path,
+        script: Path,
+        name: str,
+        scratch: Path,
+        variables: dict[str, str],
+        *,
+        cpus: Collection[int] = (),
+        stopping: threading.Event | None = None,
+    ) -> None:
+        """`cpus` are the cores for it and its children, all if empty. Waiting raises Stopped once `stopping` is set."""
         self.name = name
+        self._stopping = stopping or threading.Event()
         self.scratch = scratch
         self.log = scratch / f"{name}.log"
         working_folder = scratch / f"{name}.cwd"  # not the scratch itself: models write, and remove, where they are
@@ -111,6 +128,9 @@ class Zygote:
                 env=worker_variables(variables),
                 start_new_session=True,
             )
+        if cpus:
+            with contextlib.suppress(ProcessLookupError):  # its end is seen as the end of the events
+                os.sched_setaffinity(self._process.pid, cpus)
         os.close(control_read)
         os.close(events_write)
         self._selector = selectors.DefaultSelector()
@@ -291,8 +311,13 @@ class Zygote:
             if newline:
                 self._buffer = rest
                 return _parse_event(line)
-            if not self._selector.select(max(0.0, deadline - time.monotonic())):
-                return None
+            if self._stopping.is_set():
+                raise Stopped
+            left = deadline - time.monotonic()
+            if not self._selector.select(min(POLL_S, max(0.0, left))):
+                if left <= POLL_S:
+                    return None
+                continue
             chunk = os.read(self._events, 65536)
             if not chunk:
                 return {"event": "gone"}

@@ -5,12 +5,14 @@ their turn: nothing may start while something is timed (DESIGN 3.2).
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from torchbenchmark import environment
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.isolation import ModelSource, Zygote, ZygoteDied
+from torchbenchmark.places import Place
 from torchbenchmark.records import Status
 from torchbenchmark.registry import Registry
 from torchbenchmark.reporter import Reporter
@@ -21,7 +23,7 @@ SIDE_BY_SIDE = 3  # a night's usual rounds; each holds the imports of its models
 
 
 class Nursery:
-    """The zygotes of one run. Leaving the context ends those that were not handed out."""
+    """The zygotes of one worker of a run. Leaving the context ends those that were not handed out."""
 
     def __init__(
         self,
@@ -31,9 +33,13 @@ class Nursery:
         reporter: Reporter,
         decide: Callable[[str, Status, str], None],
         *,
+        place: Place,
+        stopping: threading.Event,
         spawn: bool,
     ) -> None:
         """`decide(test, status, reason)` writes the record of a test whose import went wrong."""
+        self.place = place
+        self.stopping = stopping
         self.file = file
         self.registry = registry
         self.interpreter = interpreter
@@ -89,13 +95,20 @@ class Nursery:
             zygote = Zygote(
                 Path(self.interpreter.build.interpreter),
                 ZYGOTE_SCRIPT,
-                f"r{number}z{self._started}",
+                f"r{number}{self._worker}z{self._started}",
                 self.file.scratch,
-                {"TORCHBENCH_RUN": self.file.header.run},
+                {"TORCHBENCH_RUN": self.file.header.run, **self.place.variables},
+                cpus=self.place.cpus,
+                stopping=self.stopping,
             )
             self._started += 1
             self._waiting[number] = zygote
             zygote.preload([model for model in self._models(tests) if not self.spawns(model.name)])
+
+    @property
+    def _worker(self) -> str:
+        """Tells the zygotes of several workers apart."""
+        return f"w{self.place.index}" if self.file.header.measuring.workers > 1 else ""
 
     def _wait_for_the_others(self) -> None:
         """Wait until nothing imports any more. What went wrong for a later round shows again when its turn comes."""

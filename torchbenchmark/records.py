@@ -91,6 +91,7 @@ class Process(_Schema):
     detail: str = ""  # end of the traceback or log of a failure
     started: AwareDatetime
     seconds: float  # from the request to the end of the process
+    device_index: int | None = None  # of the GPU, among those that were visible to the run
     threads: int | None = None  # set in the child
     inner_loops: int | None = None  # iterations in one timed unit
     warmup_iterations: int | None = None
@@ -185,11 +186,16 @@ class Measuring(_Schema):
     threads: int
     timeout_s: float
     memory_limit_bytes: int | None = None
+    workers: Annotated[int, Field(ge=1)] = 1  # tests that are measured at a time
+    gpus: Annotated[int, Field(ge=1)] | None = None  # that the workers have between them; None for a CPU run
 
     @property
     def settings(self) -> dict[str, float]:
-        """What can move a number; limits that only end a test are not among it."""
-        return self.model_dump(exclude={"timeout_s", "memory_limit_bytes"})
+        """What can move a number; limits that only end a test are not among it, nor are workers with a GPU each."""
+        settings = self.model_dump(exclude={"timeout_s", "memory_limit_bytes", "workers", "gpus"})
+        if self.workers > (self.gpus or 1):
+            settings["workers"] = self.workers
+        return settings
 
 
 class Shard(_Schema):

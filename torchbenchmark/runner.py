@@ -1,14 +1,20 @@
 """The driver: plans a run, measures it in rounds of isolated processes, and delivers exactly one record a test.
 
 DESIGN 3.2: a round starts a fresh zygote and measures every undecided test once as a child of it, in random order;
-nothing starts while something is timed.
+nothing starts while something is timed. On a host with several GPUs each has a worker with a zygote of its own, and
+the turns of a round go to whichever worker is free.
 """
 
+import contextlib
+import functools
+import os
 import random
 import secrets
+import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +32,7 @@ from torchbenchmark.gpu_watch import GpuWatch
 from torchbenchmark.grid import GridOptions, choose
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
+from torchbenchmark.places import Place, gpus_of_one_model, places
 from torchbenchmark.records import (
     WHOLE,
     Channel,
@@ -46,6 +53,7 @@ from torchbenchmark.reporter import Reporter
 from torchbenchmark.requirements import unmet
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.shards import RunPlan, new_run_name
+from torchbenchmark.side_by_side import run_side_by_side
 from torchbenchmark.throttling import Throttling
 from torchbenchmark.yaml_files import first_problem
 
@@ -76,6 +84,7 @@ class RunRequest:
     model_folders: tuple[Path, ...] = ()
     plan: RunPlan | None = None  # with `shard`: the run that this is a part of
     shard: Shard = WHOLE
+    workers: int | None = None  # None: one for each visible GPU; on the CPU one
     spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
 
 
@@ -90,6 +99,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         ("processes", request.processes),
         ("threads", request.threads),
         ("memory-limit", request.memory_limit_mib),
+        ("workers", request.workers),
     ):
         if value is not None and value < 1:
             raise BenchmarkError(f"--{name} {value}: must be at least 1")
@@ -98,7 +108,9 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
             raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
     choice = choose(registry, request.suite, request.device, request.selection, request.options)
     experiments, elsewhere = of_this_shard(choice.tests, request)
-    threads = request.threads or request.suite.threads or environment.default_threads()
+    gpus = len(gpus_of_one_model(interpreter.gpus)) if request.device == "cuda" else None
+    workers = request.workers or gpus or 1
+    threads = request.threads or request.suite.threads or max(1, environment.default_threads() // workers)
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
     started = request.plan.started if request.plan else datetime.now(UTC)
     return RunHeader(
@@ -118,7 +130,9 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
             min_samples=MIN_SAMPLES,
             threads=threads,
             timeout_s=request.timeout_s,
-            memory_limit_bytes=_memory_limit(request),
+            memory_limit_bytes=_memory_limit(request, workers),
+            workers=workers,
+            gpus=gpus,
         ),
         build=interpreter.build,
         environment=environment.describe_environment(interpreter, request.device),
@@ -130,11 +144,11 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
     )
 
 
-def _memory_limit(request: RunRequest) -> int:
-    """In bytes."""
+def _memory_limit(request: RunRequest, workers: int) -> int:
+    """In bytes, of one test."""
     if request.memory_limit_mib is not None:
         return request.memory_limit_mib * 2**20
-    return int(DEFAULT_MEMORY_SHARE * environment.memory_bytes())
+    return int(DEFAULT_MEMORY_SHARE * environment.memory_bytes() / workers)
 
 
 def _planned(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
@@ -214,6 +228,11 @@ def _require_same_ground(
             raise OtherGround(
                 f"{out}: was begun on {what} {before}, this is {after}; start a new run with another --out"
             )
+    gpus = len(gpus_of_one_model(interpreter.gpus)) if header.device == "cuda" else None
+    if header.measuring.gpus not in (None, gpus):
+        raise OtherGround(
+            f"{out}: was begun on {header.measuring.gpus} GPUs, and {gpus} are visible now; start a new run"
+        )
     for planned in header.plan:
         experiment = Experiment.parse(planned.test)
         if _workload(registry, experiment) != planned.workload:
@@ -252,25 +271,63 @@ class Runner:
         self.reporter = reporter
         self.workloads = {planned.test: planned.workload for planned in self.header.plan}
         self.experiments = {test: Experiment.parse(test) for test in self.workloads}
-        self.nursery = Nursery(file, registry, interpreter, reporter, self._decide, spawn=spawn)
+        self.spawn = spawn
+        measuring = self.header.measuring
+        cpus = sorted(os.sched_getaffinity(0))
+        self.places = places(self.header.device, measuring.workers, measuring.threads, interpreter.gpus, cpus)
         self.caches = CompileCaches(file.scratch)
-        self.watch = GpuWatch() if self.header.device == "cuda" else None
+        gpus = {place.gpu for place in self.places if place.gpu is not None}
+        self.watches = {gpu: GpuWatch(gpu) for gpu in sorted(gpus)}
         planned = len(self.workloads) * self.header.rounds * self.header.processes
         self.throttling = Throttling(planned, reporter.note)
+        self._lock = threading.RLock()  # of all that the workers share: the file, the reporter, the turns
+        self._stopping = threading.Event()
+        self._waiting: deque[tuple[str, int]] = deque()  # turns of the round that no worker has taken yet
+        self._round = 0
+        self._gate = threading.Barrier(len(self.places), action=self._open_round)
+        self._all_imported = threading.Barrier(len(self.places))
 
     def execute(self) -> None:
         """Measure round by round until every planned test has its record."""
         self.reporter.planned(self.header, len(self._undecided()))
         self._record_what_cannot_run()
         self._decide_what_is_measured()
-        with self.nursery, self.watch or nullcontext():
-            for number in range(1, self.header.rounds + 1):
-                if turns := self._turns(number):
-                    self.reporter.round_started(number, self.header.rounds)
-                    self._measure_round(number, turns)
-            if self.watch is not None and self.watch.problem is not None:
-                self.reporter.note(f"the GPU was not watched to the end: {self.watch.problem}")
+        with contextlib.ExitStack() as watched:
+            for watch in self.watches.values():
+                watched.enter_context(watch)
+            run_side_by_side([functools.partial(self._work, place) for place in self.places], self._stop)
+            for gpu, watch in self.watches.items():
+                if watch.problem is not None:
+                    self.reporter.note(f"GPU {gpu} was not watched to the end: {watch.problem}")
         assert not self._undecided(), "a planned test ended without a record"
+
+    def _work(self, place: Place) -> None:
+        """One worker: measure at `place` what no other has taken, round by round."""
+        with Nursery(
+            self.file,
+            self.registry,
+            self.interpreter,
+            self.reporter,
+            self._decide,
+            place=place,
+            stopping=self._stopping,
+            spawn=self.spawn,
+        ) as nursery:
+            for number in range(1, self.header.rounds + 1):
+                self._gate.wait()
+                self._measure_round(nursery, number)
+
+    def _open_round(self) -> None:
+        """Lay out the turns of the next round, when all workers have ended the last."""
+        self._round += 1
+        self._waiting = deque(self._turns(self._round))
+        if self._waiting:
+            self.reporter.round_started(self._round, self.header.rounds)
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._gate.abort()
+        self._all_imported.abort()
 
     def _undecided(self) -> list[str]:
         return [test for test in self.workloads if test not in self.file.records]
@@ -307,32 +364,43 @@ class Runner:
         }
         return [(test, index) for test, index in every if test in undecided and (test, number, index) not in done]
 
-    def _measure_round(self, number: int, turns: Sequence[tuple[str, int]]) -> None:
-        waiting = list(turns)
-        while waiting:
-            later = range(number + 1, self.header.rounds + 1)
-            zygote = self.nursery.zygote(
-                number,
-                [test for test, _ in waiting],
-                later={after: [test for test, _ in self._turns(after)] for after in later},
-            )
-            if zygote is None:
-                return
-            with zygote:
-                while waiting:
-                    test, index = waiting.pop(0)
-                    if test in self.file.records:
-                        continue  # an earlier process of this round has decided it
-                    turn = self._measure_once(zygote, number, test, index)
-                    if turn.again:
-                        waiting.append((test, index))  # last in the round: the GPU cools down meanwhile
-                    if turn.zygote_lost:
+    def _measure_round(self, nursery: Nursery, number: int) -> None:
+        began = False
+        while True:
+            with self._lock:
+                waiting = [test for test, _ in self._waiting]
+                rounds = range(number + 1, self.header.rounds + 1) if waiting else ()
+                later = {after: [test for test, _ in self._turns(after)] for after in rounds}
+            zygote = nursery.zygote(number, waiting, later)
+            with zygote or contextlib.nullcontext():
+                if not began:
+                    self._all_imported.wait()  # what one worker imports would disturb what another times
+                    began = True
+                if zygote is None:
+                    return
+                while (turn := self._next_turn()) is not None:
+                    ended = self._measure_once(nursery, zygote, number, *turn)
+                    if ended.again:
+                        with self._lock:
+                            self._waiting.append(turn)  # last in the round: the GPU cools down meanwhile
+                    if ended.zygote_lost:
                         break  # the rest of the round gets a new one
+                else:
+                    return
 
-    def _measure_once(self, zygote: Zygote, number: int, test: str, index: int) -> _Turn:
+    def _next_turn(self) -> tuple[str, int] | None:
+        """The next turn of the round whose test an earlier process has not decided."""
+        with self._lock:
+            while self._waiting:
+                test, index = self._waiting.popleft()
+                if test not in self.file.records:
+                    return test, index
+        return None
+
+    def _measure_once(self, nursery: Nursery, zygote: Zygote, number: int, test: str, index: int) -> _Turn:
         """Measure one process of `test` and note it, unless it is to be measured again."""
         experiment = self.experiments[test]
-        start_method = "spawn" if self.nursery.spawns(experiment.model) else "fork"
+        start_method = "spawn" if nursery.spawns(experiment.model) else "fork"
         self.reporter.measuring(test)
         started, began, lost = datetime.now(UTC), time.monotonic(), False
         stages: dict[str, float] = {}
@@ -350,24 +418,33 @@ class Runner:
             outcome = ChildOutcome(None, death.status, death.reason, "", time.monotonic() - began)
         if outcome.status == Status.OK:
             self.caches.ended(experiment, number)
-        gpu = self._gpu_while_timed(stages)
+        gpu = self._gpu_while_timed(nursery.place, stages)
         if outcome.status == Status.OK and self.throttling.throws_away((number, test, index), gpu):
             return _Turn(lost, again=True)
         process = _process_of(
-            outcome, round=number, index=index, zygote=zygote.name, start_method=start_method, started=started,
-            gpu=gpu, notes=self.throttling.marks((number, test, index), gpu),
-        )  # fmt: skip
+            outcome,
+            round=number,
+            index=index,
+            zygote=zygote.name,
+            start_method=start_method,
+            started=started,
+            device_index=nursery.place.device_index,
+            gpu=gpu,
+            notes=self.throttling.marks((number, test, index), gpu),
+        )
         batch_size = outcome.result.get("batch_size") if outcome.result else None
-        self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
-        self.reporter.measured(test, process)
-        self._decide_if_complete(test, process)
+        with self._lock:
+            if test not in self.file.records:  # else another worker's process of it has failed meanwhile
+                self.file.add_process(test, process, batch_size if isinstance(batch_size, int) else None)
+                self.reporter.measured(test, process)
+                self._decide_if_complete(test, process)
         return _Turn(lost)
 
-    def _gpu_while_timed(self, stages: Mapping[str, float]) -> GpuState | None:
+    def _gpu_while_timed(self, place: Place, stages: Mapping[str, float]) -> GpuState | None:
         """What the GPU said between the start of the timed section and the counting; the rest moves no number."""
-        if self.watch is None or TIMED_SECTION not in stages:
+        if place.gpu is None or TIMED_SECTION not in stages:
             return None
-        return self.watch.between(stages[TIMED_SECTION], stages.get(COUNTING, time.monotonic()))
+        return self.watches[place.gpu].between(stages[TIMED_SECTION], stages.get(COUNTING, time.monotonic()))
 
     def _decide_if_complete(self, test: str, last: Process) -> None:
         """A failed process decides its test; otherwise the last of the last round does."""
@@ -395,21 +472,24 @@ class Runner:
 
     def _decide(self, test: str, status: Status, reason: str) -> None:
         """Write the one record of `test`."""
-        progress = self.file.progress_of(test)
-        record = Record(
-            run=self.header.run,
-            test=test,
-            workload=self.workloads[test],
-            batch_size=progress.batch_size,
-            status=status,
-            reason=one_line(reason),
-            ended=datetime.now(UTC),
-            processes=tuple(progress.processes),
-            attempts=tuple(progress.attempts),
-        )
-        self.file.add_record(record)
-        self.caches.forget(self.experiments[test])
-        self.reporter.decided(record)
+        with self._lock:
+            if test in self.file.records:
+                return  # by another worker, to which the same import failed
+            progress = self.file.progress_of(test)
+            record = Record(
+                run=self.header.run,
+                test=test,
+                workload=self.workloads[test],
+                batch_size=progress.batch_size,
+                status=status,
+                reason=one_line(reason),
+                ended=datetime.now(UTC),
+                processes=tuple(progress.processes),
+                attempts=tuple(progress.attempts),
+            )
+            self.file.add_record(record)
+            self.caches.forget(self.experiments[test])
+            self.reporter.decided(record)
 
 
 def _process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: Any) -> Process:

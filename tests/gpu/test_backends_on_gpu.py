@@ -1,6 +1,7 @@
 """On a machine with an NVIDIA GPU: every backend and precision there, and what a CUDA graph does to outputs."""
 
 import importlib
+from pathlib import Path
 
 import pytest
 import torch
@@ -121,3 +122,12 @@ def test_tf32_moves_products_and_convolutions_and_fp32_is_near_the_double_result
     for what in work:
         assert errors[what, "fp32"] < 1e-5, errors
         assert errors[what, "tf32"] > 10 * errors[what, "fp32"], errors
+
+
+def test_no_compiling_process_is_left_when_the_iterations_are_timed():
+    model = built("resnet18", "eval", "inductor")
+    model.invoke()
+    children = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children]
+    assert not [command for command in commands if b"compile_worker" in command]
+    model.invoke()

@@ -121,7 +121,7 @@ def forever(line: str) -> str:
 def test_a_run_is_watched_as_it_goes(nvidia_smi):
     nvidia_smi(forever(BUSY))
     began = time.monotonic()
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.between(began, time.monotonic()))
         state = watch.between(began, time.monotonic())
         assert state.clock_sm_mhz == (1980.0, 1980.0)
@@ -132,7 +132,7 @@ def test_a_run_is_watched_as_it_goes(nvidia_smi):
 def test_only_the_gpu_that_the_tests_run_on_is_watched(nvidia_smi, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-5a1e,GPU-77")
     asked = nvidia_smi(forever(BUSY))
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.between(0, time.monotonic()))
     assert "--id=GPU-5a1e " in asked.read_text()
 
@@ -142,7 +142,7 @@ def test_an_old_driver_is_asked_by_the_old_name(nvidia_smi):
         'case "$*" in *clocks_event_reasons*) echo "Field is not a valid field to query."; exit 2;; esac\n'
         + forever("1410, 1593, 50, 250.00, 0x0000000000000004")
     )
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.between(0, time.monotonic()))
         assert watch.between(0, time.monotonic()).throttled == ("sw_power_cap",)
         assert watch.problem is None
@@ -151,7 +151,7 @@ def test_an_old_driver_is_asked_by_the_old_name(nvidia_smi):
 
 def test_the_watch_ends_nvidia_smi_with_the_run(nvidia_smi, tmp_path):
     nvidia_smi(f"echo $$ > {tmp_path}/pid\n{forever(BUSY)}")
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.between(0, time.monotonic()))
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
@@ -160,7 +160,7 @@ def test_the_watch_ends_nvidia_smi_with_the_run(nvidia_smi, tmp_path):
 
 def test_a_machine_without_nvidia_smi_is_told_once_and_blocks_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.problem)
         assert watch.problem == "nvidia-smi is not installed"
         assert watch.between(0, time.monotonic()) is None
@@ -168,14 +168,14 @@ def test_a_machine_without_nvidia_smi_is_told_once_and_blocks_nothing(monkeypatc
 
 def test_an_nvidia_smi_that_fails_is_told_with_its_last_words(nvidia_smi):
     nvidia_smi("echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9")
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.problem)
         assert watch.problem.startswith("nvidia-smi ended: NVIDIA-SMI has failed")
 
 
 def test_an_nvidia_smi_that_dies_leaves_what_it_told(nvidia_smi):
     nvidia_smi(f"echo '{BUSY}'; kill -9 $$")
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.problem)
         assert watch.problem == "nvidia-smi ended without a word"
         assert watch.between(0, time.monotonic()).readings == 1
@@ -184,7 +184,7 @@ def test_an_nvidia_smi_that_dies_leaves_what_it_told(nvidia_smi):
 def test_an_nvidia_smi_that_hangs_and_obeys_nothing_blocks_nothing(nvidia_smi):
     nvidia_smi("trap '' TERM INT HUP; while :; do sleep 0.1; done")
     began = time.monotonic()
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         assert watch.between(0, time.monotonic()) is None
     assert time.monotonic() - began < 5
 
@@ -192,6 +192,6 @@ def test_an_nvidia_smi_that_hangs_and_obeys_nothing_blocks_nothing(nvidia_smi):
 def test_an_nvidia_smi_that_cannot_be_started_blocks_nothing(nvidia_smi, tmp_path):
     nvidia_smi("")
     (tmp_path / "bin" / "nvidia-smi").write_text("#!/nowhere/at/all\n")
-    with GpuWatch() as watch:
+    with GpuWatch("0") as watch:
         wait_for(lambda: watch.problem)
     assert "nvidia-smi ended" in watch.problem

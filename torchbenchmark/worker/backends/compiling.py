@@ -1,5 +1,6 @@
 """What the backends of torch.compile have in common."""
 
+import importlib
 from typing import Any
 
 import torch
@@ -14,12 +15,29 @@ def compile_module(model: BenchmarkModel, **options: Any) -> None:
 
 
 def compile_with_inductor(model: BenchmarkModel, mode: str | None = None) -> None:
-    """Inductor, compiling in this process alone: its pool of workers would still be starting, or be importing torch,
-    while the iterations are timed."""
-    import torch._inductor.config as inductor  # imported by the first compilation in any case
-
-    inductor.compile_threads = 1
+    """Inductor, whose pool of compiling processes is ended after the first iteration: it may still be starting then,
+    and nothing starts while something is timed."""
     compile_module(model, backend="inductor", mode=mode)
+    invoke, to_come = model.invoke, [end_compiling_processes]
+
+    def invoke_and_end_them() -> tuple[torch.Tensor, ...]:
+        outputs = invoke()
+        while to_come:
+            to_come.pop()()
+        return outputs
+
+    model.invoke = invoke_and_end_them
+
+
+def end_compiling_processes() -> None:
+    """Kill what inductor's pool has started; whatever is compiled later is compiled in this process."""
+    inductor = importlib.import_module("torch._inductor.async_compile")
+    for pool in getattr(inductor, "_pool_set", ()):
+        process = getattr(pool, "process", None)  # asked to end, it would first have to end its start
+        if process is not None:
+            process.kill()
+    inductor.shutdown_compile_workers()
+    importlib.import_module("torch._inductor.config").compile_threads = 1
 
 
 def mark_iterations(model: BenchmarkModel) -> None:
