@@ -59,6 +59,13 @@ def test_counting_twice_gives_the_same():
     assert count(model) == count(model)
 
 
+def test_nothing_is_counted_of_a_compiled_module_which_torch_would_run_uncompiled_for_it():
+    compiled = Product()
+    compiled.module = torch.compile(torch.nn.Linear(2, 2), backend="aot_eager")
+    assert count(compiled) == {}
+    assert set(count(Product())) == {"operators", "flops"}
+
+
 def test_every_section_gives_channels_that_the_table_knows():
     loop = Timed(Product(), lambda: None, SPEC, HostProbe().run)
     given = [set(section.measure(loop)) for section in SECTIONS if section.applies(SPEC)]

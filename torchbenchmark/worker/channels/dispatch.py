@@ -1,6 +1,7 @@
 """Channels `operators` and `flops`: exact counts over one more iteration, watched at the dispatcher."""
 
 import torch
+import torch._dynamo
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -20,7 +21,12 @@ class OperatorCount(TorchDispatchMode):
 
 
 def measure(timed: Timed) -> dict[str, list[float]]:
-    """The number of operators and of floating-point operations in one iteration of the warm model."""
+    """The number of operators and of floating-point operations in one iteration of the warm model.
+
+    None of a module behind torch.compile: while the dispatcher is watched, torch runs such a module uncompiled.
+    """
+    if isinstance(getattr(timed.model, "module", None), torch._dynamo.OptimizedModule):
+        return {}
     operators = OperatorCount()
     with operators:
         timed.model.invoke()
