@@ -21,17 +21,21 @@ COPIES = 8
 
 def test_workers_share_the_turns_of_a_round_and_each_sees_one_gpu(tmp_path):
     source = (HEALTHY / "__init__.py").read_text()
+    metadata = (HEALTHY / "metadata.yaml").read_text()
     begins = "    def setup(self) -> None:\n"
     assert begins in source
+    assert "devices: [cpu]" in metadata
     for number in range(COPIES):
         folder = tmp_path / "models" / f"copy{number}"
         folder.mkdir(parents=True)
-        shutil.copy(HEALTHY / "metadata.yaml", folder)
+        (folder / "metadata.yaml").write_text(metadata.replace("devices: [cpu]", "devices: [cuda]"))
         (folder / "__init__.py").write_text(
             source.replace(begins, f"{begins}        assert torch.cuda.device_count() == 1\n")
         )
     names = ", ".join(f"copy{number}" for number in range(COPIES))
-    (tmp_path / "suite.yaml").write_text(f"{{name: s, description: d, models: [{names}], preset: tiny, threads: 1}}")
+    (tmp_path / "suite.yaml").write_text(
+        f"{{name: s, description: d, models: [{names}], tests: [train], preset: tiny, threads: 1}}"
+    )
     run = start_run(
         RunRequest(
             suite=load_suite(str(tmp_path / "suite.yaml")),

@@ -1,7 +1,11 @@
 """Every backend runs the model it is given, trains the parameters that the optimizer has, and gives eager's numbers."""
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,6 +14,7 @@ from torch import nn
 
 from torchbenchmark import backends
 from torchbenchmark.worker.backends import BACKENDS, apply_backend
+from torchbenchmark.worker.backends.compiling import end_compiling_processes
 from torchbenchmark.worker.backends.export import require_same_parameters
 
 ON_THE_CPU = [name for name, backend in backends.BACKENDS.items() if "cpu" in backend.devices]
@@ -48,11 +53,33 @@ def test_training_moves_the_parameters_that_the_optimizer_was_built_for(backend)
     assert losses[-1] < losses[0]
 
 
-def test_inductor_compiles_for_the_cpu_and_computes_what_eager_computes(tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    compiled = torch.stack(iterations("inductor", "eval"))
-    assert torch.allclose(compiled, torch.stack(iterations("eager", "eval")), rtol=1e-4, atol=1e-6)
+def test_inductor_compiles_for_the_cpu_and_computes_what_eager_computes(tmp_path):
+    """In a process of its own, as a child measures: inductor imports setuptools, which other tests may have broken."""
+    code = """
+import torch
+from test_backends import iterations
+eager, compiled = iterations("eager", "eval"), iterations("inductor", "eval")
+assert torch.allclose(torch.stack(compiled), torch.stack(eager), rtol=1e-4, atol=1e-6)
+assert torch._inductor.config.compile_threads == 1
+"""
+    here = Path(__file__).parent
+    environment = os.environ | {
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": f"{here}{os.pathsep}{here.parents[1]}",
+    }
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
     assert list(tmp_path.rglob("*.so")), "inductor compiled nothing"
+
+
+def test_compiling_processes_that_are_still_starting_are_killed_and_none_is_started_again(monkeypatch):
+    starting = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    asked = []
+    pool = SimpleNamespace(process=starting, shutdown=lambda: asked.append(starting.wait(timeout=10)))
+    monkeypatch.setattr("torch._inductor.async_compile._pool_set", {pool.process: pool}.values())
+    monkeypatch.setattr("torch._inductor.async_compile.after_fork", lambda: None)  # it would clear the real set
+    end_compiling_processes()
+    assert asked == [-signal.SIGKILL]
     assert torch._inductor.config.compile_threads == 1
 
 
