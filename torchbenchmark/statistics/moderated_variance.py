@@ -15,8 +15,6 @@ from scipy import special
 
 from torchbenchmark.statistics.samples import FloatArray, finite_vector, same_length
 
-# A variance of exactly 0 among others has no logarithm; it is taken for this part of their median, as limma does.
-SMALLEST_SHARE_OF_MEDIAN = 1e-5
 FEWEST_SERIES_TO_REFIT = 3  # a scale and a spread of variances take two
 _NEWTON_STEPS = 50
 
@@ -74,16 +72,19 @@ def fit_variance_prior(variances: ArrayLike, degrees: ArrayLike) -> tuple[float,
     degrees: of each variance, shape (m,) or one number. Smyth 2004, section 6.2: with e = ln s^2 - digamma(d/2) +
     ln(d/2), trigamma(d0/2) = var(e) - mean trigamma(d/2), and ln s0^2 = mean(e) + digamma(d0/2) - ln(d0/2). If the
     logarithms spread no more than chance alone would make them, d0 is infinite: all series have one variance.
+    A variance of 0 has no logarithm and is left out: that series does not vary, and says nothing of how the others do.
     """
     sample = finite_vector(variances, "sample variances", at_least=FEWEST_SERIES_TO_REFIT)
     each = np.broadcast_to(np.asarray(degrees, dtype=np.float64), sample.shape)
     if (sample < 0).any() or not (each >= 1).all():
         raise ValueError("sample variances: none may be below 0, and each needs at least 1 degree of freedom")
-    median = float(np.median(sample))
-    if median == 0:
-        raise ValueError("sample variances: half of them are 0; channels that never vary are compared exactly")
-    half = each / 2
-    logs = np.log(np.maximum(sample, SMALLEST_SHARE_OF_MEDIAN * median)) - special.digamma(half) + np.log(half)
+    if np.count_nonzero(sample) < FEWEST_SERIES_TO_REFIT:
+        raise ValueError(
+            f"sample variances: {np.count_nonzero(sample)} above 0, at least {FEWEST_SERIES_TO_REFIT} are needed; "
+            "channels that never vary are compared exactly"
+        )
+    half = each[sample > 0] / 2
+    logs = np.log(sample[sample > 0]) - special.digamma(half) + np.log(half)
     excess = float(logs.var(ddof=1) - special.polygamma(1, half).mean())
     if excess <= 0:
         return float(np.exp(logs.mean())), np.inf

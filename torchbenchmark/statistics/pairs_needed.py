@@ -1,11 +1,14 @@
 """How many more pairs an inconclusive comparison needs: "inconclusive, needs 7 more pairs"."""
 
+from bisect import bisect_left
+
 import numpy as np
 from scipy import special
 
 from torchbenchmark.statistics.samples import finite_number, probability
 
 MOST_PAIRS = 10_000  # beyond, the answer is that pairs will not do it
+ROUNDING = 1e-12
 
 
 def pairs_needed(
@@ -36,12 +39,13 @@ def pairs_needed(
         degrees = prior_degrees + pairs - 1
         quantile = 1.0 if np.isinf(degrees) else special.chdtri(degrees, probability(assurance, "assurance")) / degrees
         spread = max(spread, spread / float(quantile))
-    counts = np.arange(pairs, MOST_PAIRS + 1)
-    degrees_then = prior_degrees + counts - 1
-    critical = (
-        np.full(len(counts), special.ndtri((1 + level) / 2))
-        if np.isinf(prior_degrees)
-        else special.stdtrit(degrees_then, (1 + level) / 2)
-    )
-    narrow = critical * np.sqrt(spread / counts) <= half_width * (1 + 1e-12)
-    return int(np.argmax(narrow)) if narrow.any() else None
+
+    def narrow(count: int) -> bool:
+        degrees = prior_degrees + count - 1
+        half = (1 + level) / 2
+        critical = special.ndtri(half) if np.isinf(degrees) else special.stdtrit(degrees, half)
+        return bool(critical * np.sqrt(spread / count) <= half_width * (1 + ROUNDING))
+
+    counts = range(pairs, max(pairs, MOST_PAIRS) + 1)
+    more = bisect_left(counts, True, key=narrow)
+    return more if more < len(counts) else None

@@ -47,8 +47,8 @@ def moderated_intervals(
     are (the same comment may judge other channels elsewhere). Without a prior a plain Student t each. The prior is
     first weighed against tonight (`refit_prior`); believe_prior takes it as it stands. As the scale of a refitted
     prior comes from these m variances, the degrees then count at most m (n - 1), as in limma. Fewer than three series
-    cannot bear a prior out, and are judged by their own pairs. Assumes pairs that are independent and normal; the
-    mean of a few heavy-tailed pairs is covered more often than said, of skewed ones less.
+    that vary cannot bear a prior out, and are judged by their own pairs. Assumes pairs that are independent and
+    normal; the mean of a few heavy-tailed pairs is covered more often than said, of skewed ones less.
     """
     table = finite_table(log_ratios, "log ratios", at_least=2)
     pairs, series = table.shape
@@ -58,7 +58,8 @@ def moderated_intervals(
     each = sidak_level(level, family)
     sample = sample_variances(table)
     if prior is not None and not believe_prior:
-        prior = refit_prior(sample, pairs - 1, prior) if series >= FEWEST_SERIES_TO_REFIT else None
+        can_refit = np.count_nonzero(sample) >= FEWEST_SERIES_TO_REFIT
+        prior = refit_prior(sample, pairs - 1, prior) if can_refit else None
     moderated = moderate(sample, pairs - 1, prior)
     degrees = moderated.degrees if believe_prior else np.minimum(moderated.degrees, series * (pairs - 1))
     _refuse_constant(moderated.variance)
