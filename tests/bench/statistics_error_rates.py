@@ -244,16 +244,16 @@ def components(scale: float) -> Iterator[Row]:
 
 
 def needed(scale: float) -> Iterator[Row]:
-    yield "6 pairs, then as many more as are said to be needed for +-.8 sd at .95", "reached", "mean pairs in the end"
+    yield "6 pairs, then as many more as are said to be needed for +-.4 sd at .95", "reached", "mean pairs in the end"
     repeats = int(4000 * scale)
     for assurance in (None, 0.8):
         rng = np.random.default_rng(9)
         reached, ends = 0, []
         for _ in range(repeats):
             first = rng.standard_normal(6)
-            more = pairs_needed(first.var(ddof=1), 6, 0.8, assurance=assurance)
+            more = pairs_needed(first.var(ddof=1), 6, 0.4, assurance=assurance)
             sample = np.append(first, rng.standard_normal(more or 0))
-            reached += pairs_needed(sample.var(ddof=1), len(sample), 0.8) == 0
+            reached += pairs_needed(sample.var(ddof=1), len(sample), 0.4) == 0
             ends.append(len(sample))
         name = "as the variance is" if assurance is None else f"assurance {assurance}"
         yield name, rate(reached, repeats), f"{np.mean(ends):.1f}"

@@ -1,7 +1,7 @@
 """The location of one process: its iterations in one number, for iterations are no replicates.
 
-Iterations of one process share its memory layout and its host's mood, so 60 of them are one observation. A t-test, a
-Mann-Whitney test or a bootstrap over them calls identical builds different in 22 - 95 % of cases (docs/statistics.md).
+Iterations of one process share its memory layout and its host's mood, so 60 of them are one observation. A test over
+them calls identical builds different in up to half of the cases (docs/statistics.md).
 """
 
 from typing import Literal

@@ -24,7 +24,7 @@ Direction = Literal["slower", "faster"]
 Verdict = Literal["confirmed", "futile", "undecided", "continue"]
 
 NIGHTLY_ERROR = 0.01  # false confirmations of a whole night, at most
-FUTILE_BELOW = 1 / 20  # two or three straight losses
+FUTILE_BELOW = 1 / 20  # three straight losses
 MOST_PAIRS = 24
 
 
@@ -97,7 +97,7 @@ def decide(
     """The verdict at the first pair that gives one; what was measured after it does not change it.
 
     Confirmed at E >= candidates / error, futile at E < futile_below, undecided after most_pairs; else continue with
-    another pair. By Markov's inequality and a union over the candidates, whatever their dependence, the chance of any
+    another pair. By Ville's inequality and a union over the candidates, whatever their dependence, the chance of any
     false confirmation among them is at most `error`. `candidates` is how many were admitted, fixed before the first
     pair; who tries a test in both directions counts it twice.
 

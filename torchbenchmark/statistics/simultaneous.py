@@ -45,10 +45,9 @@ def moderated_intervals(
 
     log_ratios: shape (n, m), n >= 2 pairs, new over old build. `family`: how many are judged together, m unless more
     are (the same comment may judge other channels elsewhere). Without a prior a plain Student t each. The prior is
-    first weighed against tonight (`refit_prior`); believe_prior takes it as it stands. As the scale of a refitted
-    prior comes from these m variances, the degrees then count at most m (n - 1), as in limma. Fewer than three series
-    that vary cannot bear a prior out, and are judged by their own pairs. Assumes pairs that are independent and
-    normal; the mean of a few heavy-tailed pairs is covered more often than said, of skewed ones less.
+    first weighed against tonight (`refit_prior`, `degrees_after_refit`); believe_prior takes it as it stands. Fewer
+    than three series that vary cannot bear a prior out, and are judged by their own pairs. Assumes pairs that are
+    independent and normal; the mean of a few heavy-tailed pairs is covered more often than said, of skewed ones less.
     """
     table = finite_table(log_ratios, "log ratios", at_least=2)
     pairs, series = table.shape
@@ -61,7 +60,9 @@ def moderated_intervals(
         can_refit = np.count_nonzero(sample) >= FEWEST_SERIES_TO_REFIT
         prior = refit_prior(sample, pairs - 1, prior) if can_refit else None
     moderated = moderate(sample, pairs - 1, prior)
-    degrees = moderated.degrees if believe_prior else np.minimum(moderated.degrees, series * (pairs - 1))
+    degrees = moderated.degrees
+    if prior is not None and not believe_prior:
+        degrees = degrees_after_refit(moderated.degrees, pairs - 1, effective_series(table[:, sample > 0]))
     _refuse_constant(moderated.variance)
     certain = np.isinf(degrees)
     critical = special.stdtrit(np.where(certain, 1.0, degrees), (1 + each) / 2)
@@ -95,6 +96,33 @@ def max_t_intervals(
     _refuse_constant(variance)
     critical = float(np.quantile(_largest_t(table, resamples, seed), level, method="higher"))
     return _around(table.mean(axis=0), critical * np.sqrt(variance / pairs), level)
+
+
+def effective_series(table: FloatArray) -> float:
+    """How many independent series would tell as much of the common scale as the m of a table of shape (n, m).
+
+    m / (1 + (m - 1) r^2). Of normal series the sample variances correlate by the square of their correlation r; r^2
+    is the mean over the pairs of series, less the 1 / (n - 1) that chance alone gives it. All columns must vary.
+    """
+    pairs, series = table.shape
+    if series == 1:
+        return 1.0
+    squares = np.corrcoef(table.T) ** 2
+    mean = (squares.sum() - series) / (series * (series - 1))
+    by_chance = 1 / (pairs - 1)
+    mean = max(0.0, (mean - by_chance) / (1 - by_chance)) if pairs > 2 else 1.0
+    return float(series / (1 + (series - 1) * mean))
+
+
+def degrees_after_refit(degrees: FloatArray, own: int, series: float) -> FloatArray:
+    """Degrees of freedom of s_post^2 whose prior's scale comes from the same pairs, after Satterthwaite 1946; shape
+    (m,).
+
+    degrees: d0 + d; own: d; series: how many told the scale. The scale, estimated with series * d degrees, has the
+    share w = d0 / (d0 + d) of s_post^2, so 2 / degrees of relative variance grows by 2 w^2 / (series d).
+    """
+    share = 1 - own / degrees
+    return 1 / (1 / degrees + share**2 / (series * own))
 
 
 def sample_variances(table: FloatArray) -> FloatArray:

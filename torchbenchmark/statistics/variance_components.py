@@ -1,7 +1,6 @@
 """How much of the noise each level of replication makes: zygote > process > iteration.
 
-Analysis of variance of a nested random model, Henderson's method 1 (1953; Searle, Casella and McCulloch 1992, chapter
-5):
+Analysis of variance of a nested random model, Henderson's method 1 (1953; Searle, Casella and McCulloch 1992):
 
     y_ijk = mu + zygote_i + process_ij + iteration_ijk
 
@@ -161,8 +160,7 @@ def _solve(sums: _PerZygote, draws: FloatArray) -> tuple[FloatArray, tuple[int, 
         iteration = np.where(free_iteration > 0, within, np.nan)
         iteration_or_none = np.where(free_iteration > 0, within, 0.0)
         process = np.where(free_process > 0, (between - iteration_or_none) / k1, np.nan)
-        # Of one process a zygote, its noise stays in the zygote's component. What of the iterations is known is taken
-        # out.
+        # Of one process a zygote, the noise stays in the zygote's component, less what the iterations are known to add.
         process_or_none = np.where(free_process > 0, process, 0.0)
         zygote = (among - iteration_or_none - k2 * process_or_none) / k3
     free = (int(len(sums.values) - 1), int(sums.processes.sum() - len(sums.values)))
