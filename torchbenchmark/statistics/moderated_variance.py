@@ -10,7 +10,7 @@ usual variance s0^2 of each series, worth d0 degrees of freedom; tonight's s^2 h
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from torchbenchmark.statistics.samples import FloatArray, finite_vector, same_length
@@ -39,8 +39,8 @@ class VariancePrior:
         object.__setattr__(self, "degrees", degrees)
 
     @property
-    def series(self) -> int:
-        return len(self.variance)
+    def known(self) -> NDArray[np.bool_]:
+        return self.degrees > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +93,18 @@ def fit_variance_prior(variances: ArrayLike, degrees: ArrayLike) -> tuple[float,
 
 
 def refit_prior(variances: ArrayLike, degrees: float, prior: VariancePrior) -> VariancePrior:
-    """The prior as tonight's machine bears it out: its proportions between the series kept, scale and weight fitted
-    anew.
+    """The prior as tonight's machine bears it out: its proportions between the series, scale and weight fitted anew.
 
     variances: tonight's, shape (m,), m >= 3, of n - 1 = `degrees`. A quiet week's A/A table on a noisy night would
     make every series look too steady, and one whose own pairs show it is outvoted by d0. So s^2 / s0^2 over all
     series gives a factor of the scale and a weight, as in `fit_variance_prior`; the weight never exceeds the one that
-    was given.
+    was given. A series with 0 prior degrees has no proportion and takes no part; three others at least must vary.
     """
     sample = finite_vector(variances, "sample variances", at_least=FEWEST_SERIES_TO_REFIT)
     same_length(sample, prior.variance, "sample variances and the prior")
-    if not (prior.degrees > 0).all():
-        raise ValueError("prior degrees of freedom: one is 0, and a series of which nothing is known has no proportion")
-    scale, weight = fit_variance_prior(sample / prior.variance, degrees)
-    return VariancePrior(scale * prior.variance, np.minimum(weight, prior.degrees))
+    known = prior.known
+    scale, weight = fit_variance_prior(sample[known] / prior.variance[known], degrees)
+    return VariancePrior(np.where(known, scale * prior.variance, prior.variance), np.minimum(weight, prior.degrees))
 
 
 def inverse_trigamma(value: float) -> float:

@@ -1,7 +1,6 @@
 """What a sample must be before anything is computed from it: numbers, finite, in the right shape, and enough of them.
 
-A NaN or an empty process that slipped through would become a verdict; so every function of this package asks here
-first.
+A NaN or an empty process that slipped through would become a verdict, so every function of this package asks here.
 """
 
 import numpy as np

@@ -1,5 +1,4 @@
-"""The sign-flip permutation test of a mean: under "no difference" every sign of every pair is as likely as its
-opposite.
+"""The sign-flip permutation test of a mean: without a difference a pair's sign is as likely as its opposite.
 
 Source: Fisher 1935 (The Design of Experiments, section 21); Monte Carlo p values after Phipson and Smyth 2010.
 """

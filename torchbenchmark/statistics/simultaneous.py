@@ -16,7 +16,7 @@ from torchbenchmark.statistics.moderated_variance import (
     moderate,
     refit_prior,
 )
-from torchbenchmark.statistics.samples import FloatArray, finite_table, probability
+from torchbenchmark.statistics.samples import FloatArray, finite_table, probability, same_length
 
 FEWEST_PAIRS_FOR_BOOTSTRAP = 12
 FEWEST_RESAMPLES_BEYOND = 10  # the critical value, a quantile, needs so many on its far side
@@ -56,13 +56,15 @@ def moderated_intervals(
         raise ValueError(f"family of {family}: there are {series} series already; it cannot be smaller")
     each = sidak_level(level, family)
     sample = sample_variances(table)
+    if prior is not None:
+        same_length(sample, prior.variance, "series of the log ratios and of the prior")
     if prior is not None and not believe_prior:
-        can_refit = np.count_nonzero(sample) >= FEWEST_SERIES_TO_REFIT
-        prior = refit_prior(sample, pairs - 1, prior) if can_refit else None
+        told = (sample > 0) & prior.known
+        prior = refit_prior(sample, pairs - 1, prior) if np.count_nonzero(told) >= FEWEST_SERIES_TO_REFIT else None
     moderated = moderate(sample, pairs - 1, prior)
     degrees = moderated.degrees
     if prior is not None and not believe_prior:
-        degrees = degrees_after_refit(moderated.degrees, pairs - 1, effective_series(table[:, sample > 0]))
+        degrees = degrees_after_refit(moderated.degrees, pairs - 1, effective_series(table[:, told]))
     _refuse_constant(moderated.variance)
     certain = np.isinf(degrees)
     critical = special.stdtrit(np.where(certain, 1.0, degrees), (1 + each) / 2)
@@ -115,11 +117,11 @@ def effective_series(table: FloatArray) -> float:
 
 
 def degrees_after_refit(degrees: FloatArray, own: int, series: float) -> FloatArray:
-    """Degrees of freedom of s_post^2 whose prior's scale comes from the same pairs, after Satterthwaite 1946; shape
-    (m,).
+    """Degrees of freedom of s_post^2, shape (m,), whose prior's scale comes from the same pairs (Satterthwaite 1946).
 
-    degrees: d0 + d; own: d; series: how many told the scale. The scale, estimated with series * d degrees, has the
-    share w = d0 / (d0 + d) of s_post^2, so 2 / degrees of relative variance grows by 2 w^2 / (series d).
+    degrees: d0 + d, shape (m,); own: d; series: how many told the scale. The scale, estimated with series * d
+    degrees, has the share w = d0 / (d0 + d) of s_post^2, so 2 / degrees of relative variance grows by 2 w^2 / (series
+    d).
     """
     share = 1 - own / degrees
     return 1 / (1 / degrees + share**2 / (series * own))

@@ -93,6 +93,15 @@ def test_a_prior_is_never_given_more_weight_than_it_came_with():
     assert refitted.degrees.tolist() == [3.0, 8.0, 20.0, np.inf]
 
 
+def test_a_series_that_aa_has_never_seen_takes_no_part_in_the_refit_and_keeps_its_own_variance():
+    tonight = np.array([1.0, 3.0, 2.0, 2.5, 1e6])
+    refitted = refit_prior(tonight, 5, VariancePrior([1.0, 1.0, 1.0, 1.0, 0.0], [20.0, 20.0, 20.0, 20.0, 0.0]))
+    expected = refit_prior(tonight[:4], 5, VariancePrior(np.ones(4), 20.0))
+    assert refitted.variance[:4] == pytest.approx(expected.variance)
+    assert refitted.degrees.tolist() == [*expected.degrees, 0.0]
+    assert moderate(tonight, 5, refitted).variance[4] == 1e6
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -105,7 +114,7 @@ def test_a_prior_is_never_given_more_weight_than_it_came_with():
         (lambda: fit_variance_prior([1.0, 2.0], 5), "at least 3"),
         (lambda: fit_variance_prior([0.0, 0.0, 2.0, 1.0], 5), "2 above 0, at least 3"),
         (lambda: fit_variance_prior([-1.0, 2.0, 3.0], 5), "below 0"),
-        (lambda: refit_prior([1.0, 2.0, 3.0], 5, VariancePrior(np.ones(3), [4.0, 0.0, 4.0])), "one is 0"),
+        (lambda: refit_prior([1.0, 2.0, 3.0], 5, VariancePrior(np.ones(3), [4.0, 0.0, 4.0])), "2 of them, at least 3"),
         (lambda: inverse_trigamma(0.0), "above 0"),
     ],
 )

@@ -101,6 +101,13 @@ def test_one_or_two_series_cannot_bear_a_prior_out_and_are_judged_by_their_own_p
     assert moderated_intervals(sample, prior_of(2)) == moderated_intervals(sample)
 
 
+def test_a_series_that_aa_has_never_seen_is_judged_by_its_own_pairs_beside_others_that_it_has():
+    sample = comparisons(1, 6, 5, 0.0, 13)[0]
+    prior = VariancePrior(np.full(5, USUAL), [0.0, 20.0, 20.0, 20.0, 20.0])
+    assert moderated_intervals(sample, prior)[0].half_width == pytest.approx(moderated_intervals(sample)[0].half_width)
+    assert moderated_intervals(sample, prior)[1] != moderated_intervals(sample)[1]
+
+
 def test_series_that_move_as_one_tell_the_scale_once_and_independent_ones_once_each():
     one = comparisons(1, 40, 1, 0.0, 12)[0]
     assert effective_series(np.repeat(one, 30, axis=1)) == pytest.approx(1)
