@@ -1,17 +1,33 @@
 """The main job, end to end, nothing mocked: a build with one slower operator against nights of the untouched build."""
 
 import json
+from pathlib import Path
 
 import pytest
-from nights import Nights
+from nights import Night, Nights
 from pipeline import write_suite
 from slow_build import SLOWED_MODELS, make_slow_build
 
+from baselines.runs import load_run
+from baselines.store import open_store
+from score.taxonomy import published_taxonomy
+from score.v1 import score_v1
+from torchbenchmark.formats.run_records import measurements_of
 from torchbenchmark.registry import load_suite
 
 
 def slowed(tests) -> set[str]:
     return {test for test in tests if any(model in test for model in SLOWED_MODELS)}
+
+
+def score_of(folder: Path, reference: Night, night: Night) -> float:
+    """The published score of one night against another, from what the store keeps of both."""
+    store = open_store(str(folder / "store"))
+    times = [
+        measurements_of(load_run(store, one.summary["key"]), one.summary["key"]).latencies for one in (reference, night)
+    ]
+    assert times[0] != times[1]
+    return score_v1(*times, published_taxonomy().domain_of).total
 
 
 @pytest.mark.quiet
@@ -32,7 +48,9 @@ def test_a_slower_operator_is_reported_by_exactly_its_tests_in_one_issue_that_th
     assert second.tests("slower") == slowed(every), second.output
     assert second.tests("unchanged") | second.tests("faster") == every - slowed(every)
     assert second.summary["report"]["total"]["score"] < 950
-    assert second.summary["score"]["total"] > 0  # of wall latency, which this machine's neighbours move by a tenth
+    # Of wall latency, which this machine's neighbours move by a tenth: what was measured is scored, whatever it is.
+    assert second.summary["score"]["total"] == pytest.approx(score_of(tmp_path, first, second), rel=1e-9)
+    assert second.summary["score_reference"].startswith("the run of ")
     assert second.summary["score"]["coverage"]["fraction"] == 1.0
     (issue,) = nights.issues
     body = issue.read_text()
