@@ -1,5 +1,6 @@
 """The workflows as files: valid, pinned, and with no more rights than each job needs. What they do is in tests/e2e."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -129,6 +130,39 @@ def test_nothing_is_interpolated_into_a_shell():
     scripts = [step["run"] for path in FILES for step in steps(path) if "run" in step]
     assert scripts
     assert not [script for script in scripts if "${{" in script]
+
+
+@pytest.mark.parametrize(
+    ("action", "wanted"), [("set-up-measuring", "."), ("set-up-trusted", ".[bot]")], ids=["measuring", "trusted"]
+)
+def test_an_action_that_installs_brings_pip_up_to_date_first_and_compiles_nothing(action, wanted, tmp_path):
+    """The script of the action is run with a Python that only notes how it is called."""
+    (script,) = [
+        step["run"] for step in steps(GITHUB / "actions" / action / "action.yml") if "pip" in step.get("run", "")
+    ]
+    calls = tmp_path / "calls"
+    fake = tmp_path / "python"
+    fake.write_text(f'#!/bin/bash\nprintf "%s\\n" "$*" >> {calls}\n')
+    fake.chmod(0o755)
+    (tmp_path / "python3").symlink_to(fake)
+    (tmp_path / "torchbench" / "bin").mkdir(parents=True)
+    (tmp_path / "torchbench" / "bin" / "python").symlink_to(fake)
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }
+    ended = subprocess.run(["bash", "-eo", "pipefail", "-c", script], env=environment, check=False)
+    assert ended.returncode == 0
+    first, second = [line for line in calls.read_text().splitlines() if line.startswith("-m pip install ")]
+    assert first.endswith(" --upgrade pip") and second.endswith(f" --editable {wanted}")
+    for line in (first, second):
+        assert "--no-compile" in line and "--only-binary :all:" in line and "--constraint constraints.txt" in line
+    assert (tmp_path / "output").read_text() == f"python={tmp_path}/torchbench/bin/python\n"
+
+
+def test_the_constraints_pin_the_pip_that_the_actions_bring():
+    assert re.search(r"^pip==\d", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 
 
 def test_the_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happens():
