@@ -1,4 +1,4 @@
-"""The configuration of a nightly, from its YAML; docs/nightly.md describes every key."""
+"""The configuration of a nightly, from its YAML; docs/configuration.md describes every key."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.environment import normalised_name
 from torchbenchmark.yaml_files import read_yaml
 
-ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/nightly.md describes it.")]
+ConfigOption = Annotated[Path, typer.Option(help="YAML of the nightly; docs/configuration.md describes it.")]
 
 _VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
 

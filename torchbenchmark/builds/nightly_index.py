@@ -36,7 +36,7 @@ Night = Annotated[Literal["latest"] | date, BeforeValidator(_night)]
 
 
 class NightlyBuild(BaseModel):
-    """`build:` in a nightly's configuration; docs/nightly.md describes every key."""
+    """`build:` in a nightly's configuration; docs/configuration.md describes every key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
