@@ -21,10 +21,11 @@ from bot.readiness import require_ready
 from torchbenchmark.builds.installation import provide_tonight
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
 from torchbenchmark.errors import SentinelError
+from torchbenchmark.planning import OtherGround, RunRequest
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import load_suite
 from torchbenchmark.run_file import RunFile
-from torchbenchmark.runner import OtherGround, RunRequest, resume_run, start_run
+from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.terminal import EXIT_BROKEN, console
 
 SAME_NIGHT = timedelta(hours=12)  # an interrupted run that is older is not tonight's

@@ -20,9 +20,10 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import PRECISIONS, TESTS
 from torchbenchmark.grid import GridOptions, parse_batch_size
 from torchbenchmark.install import install
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
-from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, print_table, run_app
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from torchbenchmark.grid import choose
+from torchbenchmark.planning import RunRequest, of_this_shard
 from torchbenchmark.registry import Registry
-from torchbenchmark.runner import RunRequest, of_this_shard
 
 
 class Fate(StrEnum):

@@ -15,8 +15,6 @@ from torchbenchmark.isolation import ModelSource, Zygote, ZygoteDied
 from torchbenchmark.places import Place
 from torchbenchmark.records import Status
 from torchbenchmark.registry import Registry
-from torchbenchmark.reporter import Reporter
-from torchbenchmark.run_file import RunFile
 
 ZYGOTE_SCRIPT = environment.PACKAGE / "worker" / "zygote.py"
 SIDE_BY_SIDE = 3  # a night's usual rounds; each holds the imports of its models in memory
@@ -27,24 +25,31 @@ class Nursery:
 
     def __init__(
         self,
-        file: RunFile,
         registry: Registry,
         interpreter: environment.Interpreter,
-        reporter: Reporter,
-        decide: Callable[[str, Status, str], None],
         *,
+        scratch: Path,
+        variables: Mapping[str, str],
+        note: Callable[[str], None],
+        is_decided: Callable[[str], bool],
+        decide: Callable[[str, Status, str], None],
         place: Place,
+        worker: str = "",
         stopping: threading.Event,
-        spawn: bool,
+        spawn: bool = False,
     ) -> None:
-        """`decide(test, status, reason)` writes the record of a test whose import went wrong."""
-        self.place = place
-        self.stopping = stopping
-        self.file = file
+        """`decide(test, status, reason)` is told of a test whose import went wrong, and `is_decided(test)` is true of
+        it from then on. `variables` are set in the environment of the zygotes; `worker` tells theirs from others'."""
         self.registry = registry
         self.interpreter = interpreter
-        self.reporter = reporter
+        self.scratch = scratch
+        self.variables = dict(variables)
+        self.note = note
+        self.is_decided = is_decided
         self.decide = decide
+        self.place = place
+        self.worker = worker
+        self.stopping = stopping
         self.spawn_all = spawn
         self.spawned_models: set[str] = set()  # their import leaves a process that cannot be forked
         self._waiting: dict[int, Zygote] = {}  # round -> a zygote that is ready for it
@@ -95,20 +100,15 @@ class Nursery:
             zygote = Zygote(
                 Path(self.interpreter.build.interpreter),
                 ZYGOTE_SCRIPT,
-                f"r{number}{self._worker}z{self._started}",
-                self.file.scratch,
-                {"TORCHBENCH_RUN": self.file.header.run, **self.place.variables},
+                f"r{number}{self.worker}z{self._started}",
+                self.scratch,
+                {**self.variables, **self.place.variables},
                 cpus=self.place.cpus,
                 stopping=self.stopping,
             )
             self._started += 1
             self._waiting[number] = zygote
             zygote.preload([model for model in self._models(tests) if not self.spawns(model.name)])
-
-    @property
-    def _worker(self) -> str:
-        """Tells the zygotes of several workers apart."""
-        return f"w{self.place.index}" if self.file.header.measuring.workers > 1 else ""
 
     def _wait_for_the_others(self) -> None:
         """Wait until nothing imports any more. What went wrong for a later round shows again when its turn comes."""
@@ -126,14 +126,12 @@ class Nursery:
                 zygote.end()
 
     def _models(self, tests: Sequence[str]) -> list[ModelSource]:
-        names = sorted({Experiment.parse(test).model for test in tests if test not in self.file.records})
+        names = sorted({Experiment.parse(test).model for test in tests if not self.is_decided(test)})
         return [ModelSource(name, self.registry.model(name).folder) for name in names]
 
     def _undecided(self, tests: Sequence[str], model: str | None = None) -> list[str]:
         """Those of `tests` without a record, of one model or of all."""
-        return [
-            test for test in tests if test not in self.file.records and model in (None, Experiment.parse(test).model)
-        ]
+        return [test for test in tests if not self.is_decided(test) and model in (None, Experiment.parse(test).model)]
 
     def _blame_import(self, death: ZygoteDied, tests: Sequence[str]) -> None:
         status = Status.TIMEOUT if "did not end" in death.reason else Status.CRASH
@@ -148,7 +146,7 @@ class Nursery:
                 self.decide(test, Status.ERROR, f"the build's torch does not import: {base.problem}")
             return False
         if not base.forkable and not self.spawn_all:
-            self.reporter.note(f"importing torch alone {base.why_not_forkable} in this build: all tests are spawned")
+            self.note(f"importing torch alone {base.why_not_forkable} in this build: all tests are spawned")
             self.spawn_all = True
             return False
         spoilt = False
@@ -160,6 +158,6 @@ class Nursery:
                     self.decide(test, Status.ERROR, f"the model does not import: {outcome.problem}")
             elif not outcome.forkable:
                 self.spawned_models.add(model)
-                self.reporter.note(f"importing {model} {outcome.why_not_forkable}: it is spawned, not forked")
+                self.note(f"importing {model} {outcome.why_not_forkable}: it is spawned, not forked")
                 spoilt = True
         return not spoilt

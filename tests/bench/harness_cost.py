@@ -20,9 +20,10 @@ from torchbenchmark import environment
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.isolation import ModelSource, Zygote
 from torchbenchmark.nursery import ZYGOTE_SCRIPT
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Record, Status, read_run
 from torchbenchmark.registry import Registry, load_suite
-from torchbenchmark.runner import RunRequest, start_run
+from torchbenchmark.runner import start_run
 from torchbenchmark.terminal import console
 from torchbenchmark.worker.timing import Timed
 

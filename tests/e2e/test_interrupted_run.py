@@ -11,9 +11,10 @@ import pytest
 from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status, read_run
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.runner import resume_run, start_run
 
 
 class Silent:

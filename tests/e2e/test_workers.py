@@ -15,9 +15,10 @@ from pipeline import MISBEHAVING_MODELS, command_line, processes_with_variable, 
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.isolation import Zygote
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Record, Run, Status, read_run
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, resume_run, start_run
+from torchbenchmark.runner import resume_run, start_run
 
 ROUNDS = 2
 VARIANTS = 4  # of the healthy model: enough that no worker can take all

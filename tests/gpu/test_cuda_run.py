@@ -4,9 +4,10 @@ import shutil
 
 import pytest
 
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, start_run
+from torchbenchmark.runner import start_run
 
 pytestmark = [
     pytest.mark.gpu,

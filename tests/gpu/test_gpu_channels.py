@@ -17,9 +17,10 @@ import torch
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.isolation import ModelSource, Zygote
 from torchbenchmark.nursery import ZYGOTE_SCRIPT
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, start_run
+from torchbenchmark.runner import start_run
 from torchbenchmark.worker.channels import profiler, timers
 from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.launch_probe import LaunchProbe

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from test_cuda_run import Noting
 
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import RunRequest, start_run
+from torchbenchmark.runner import start_run
 
 pytestmark = [
     pytest.mark.gpu,

@@ -9,8 +9,8 @@ import pytest
 from torchbenchmark.dry_run import Fate, foresee
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.grid import GridOptions, choose, parse_batch_size
+from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry, Suite
-from torchbenchmark.runner import RunRequest
 from torchbenchmark.shards import RunPlan, Shard
 
 

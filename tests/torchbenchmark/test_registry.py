@@ -317,7 +317,7 @@ def test_a_suite_is_loaded_from_a_path_and_told_with_file_and_key_if_it_is_not_s
             "{name: mine, description: d, models: [a], backends: [warp]}",
             r": key backends\.0: 'warp' is no",
         ),
-        ("{name: mine, description: d, models: [a], backends: [jit, jit]}", ": key backends: .* 'jit' stands twice"),
+        ("{name: mine, description: d, models: [a], backends: [jit, jit]}", ": key backends: 'jit' stands twice"),
         ("{name: mine, description: d, models: [a], precisions: []}", ": key precisions: "),
         ("{name: mine, description: d, models: [a], batch_sizes: [0]}", r": key batch_sizes\.0"),
         ("{name: mine, description: d, models: [a], batch_sizes: [yes]}", r": key batch_sizes\.0"),

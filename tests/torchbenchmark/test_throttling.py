@@ -1,6 +1,7 @@
 """A measurement during which the GPU was throttled is measured again once, and marked if that does not help."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,6 +81,10 @@ class Zygote:
 
 
 class Nursery(Zygote):
+    def __init__(self, order: list[str], place) -> None:
+        super().__init__(order)
+        self.place = place
+
     def zygote(self, *_, **__):
         return self
 
@@ -124,13 +129,13 @@ def measure(make_header, tmp_path, monkeypatch):
 
     def run(*states: GpuState | None):
         watch, order, reporter = Watch(*states), [], Noting()
-        monkeypatch.setattr(runner, "GpuWatch", lambda: watch)
+        monkeypatch.setattr(runner, "GpuWatch", lambda _: watch)
+        monkeypatch.setattr(runner, "Nursery", lambda *_, **fields: Nursery(order, fields["place"]))
+        monkeypatch.setattr(runner, "missing_requirement", lambda *_: None)
         file = RunFile(tmp_path / "run.jsonl")
         file.start(make_header(*tests, device="cuda", rounds=1))
-        measuring = runner.Runner(file, Registry(), None, reporter)
-        measuring.nursery = Nursery(order)
-        monkeypatch.setattr(measuring, "_missing_requirement", lambda _: None)
-        measuring.execute()
+        interpreter = SimpleNamespace(gpus=("NVIDIA H200",))
+        runner.Runner(file, Registry(), interpreter, reporter).execute()
         file.close()
         assert watch.states == [], "every measurement asks once"
         return file.records, order, reporter.notes
@@ -145,7 +150,7 @@ def test_the_record_of_a_process_says_what_the_gpu_said(measure):
     for record in records.values():
         assert record.processes[0].notes == ("of the child",)
         assert record.processes[0].reasons == {"graph_breaks": ("2 x print of something",)}
-    assert notes == ["the GPU was not watched to the end: nvidia-smi ended without a word"]
+    assert notes == ["GPU 0 was not watched to the end: nvidia-smi ended without a word"]
 
 
 def test_a_throttled_process_is_measured_again_last_in_its_round_and_stands_once_in_its_record(measure):
