@@ -1,4 +1,4 @@
-"""Addresses of package indexes, which go into plans, logs and errors and must therefore hold no secret."""
+"""Addresses of package indexes and wheels, which go into plans, logs and errors and must therefore hold no secret."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field
 _LONGEST = 1000
 
 
-def _address_of(*schemes: str) -> Callable[[str], str]:
+def address_of(*schemes: str) -> Callable[[str], str]:
+    """A check of an address; it raises ValueError with a message that never repeats the text."""
+
     def check(text: str) -> str:
         # The text itself stays out of every message: it may hold a password.
         try:
@@ -34,5 +36,5 @@ def _address_of(*schemes: str) -> Callable[[str], str]:
     return check
 
 
-Index = Annotated[str, Field(max_length=_LONGEST), AfterValidator(_address_of("https", "http"))]
-ExtraIndex = Annotated[str, Field(max_length=_LONGEST), AfterValidator(_address_of("https", "http", "file"))]
+Index = Annotated[str, Field(max_length=_LONGEST), AfterValidator(address_of("https", "http"))]
+ExtraIndex = Annotated[str, Field(max_length=_LONGEST), AfterValidator(address_of("https", "http", "file"))]

@@ -1,44 +1,219 @@
-"""The command `build` of the measuring part alone: installs the build that a plan pins."""
+"""The command `build`: makes the build that an address names, installs the one of a plan, or the one that a nightly's
+configuration means today; and `builds`: what the cache holds."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel, ConfigDict
+from rich.markup import escape
+from rich.table import Table
 
+from torchbenchmark.builds.build_address import parse_address
+from torchbenchmark.builds.cache import FOLDER_VARIABLE, LIMIT_VARIABLE, BuildCache
+from torchbenchmark.builds.eviction import Item, items, remove_item, shrink
 from torchbenchmark.builds.installation import install
+from torchbenchmark.builds.nightly_index import NightlyBuild, resolve
 from torchbenchmark.builds.pinned import PinnedBuild
+from torchbenchmark.builds.provide import provide
+from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.shards import read_plan
+from torchbenchmark.terminal import console, new_app, print_table
+from torchbenchmark.yaml_files import read_yaml
 
-IntoOption = Annotated[Path, typer.Option(help="The folder of the build: new, empty, or that of an earlier build.")]
-MakerOption = Annotated[
-    Path | None, typer.Option(help="Interpreter that makes the virtual environment (default: this one).")
+_GIB = 2**30
+_SHORT_KEY = 12  # digits of a key that a table shows; as many or more name an entry
+
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(help=f"The cache of builds (default: ${FOLDER_VARIABLE}, or else ~/.cache/torchbench/builds)."),
 ]
+LimitOption = Annotated[
+    float | None, typer.Option(help=f"Size to keep the cache under, in GiB (default: ${LIMIT_VARIABLE}, or else 100).")
+]
+
+
+class _Configuration(BaseModel):
+    """The keys that concern builds of a nightly's YAML; the rest is the nightly's to check."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    build: NightlyBuild | None = None
+    builds: BuildSettings = BuildSettings()
+    subject: str = "torch"
 
 
 def register(app: typer.Typer) -> None:
     app.command("build")(build_command)
+    builds = new_app("The cache of builds: what it holds, and what failed.")
+    builds.command("list")(list_command)
+    builds.command("gc")(gc_command)
+    builds.command("forget")(forget_command)
+    app.add_typer(builds, name="builds")
 
 
 def build_command(
-    into: IntoOption,
-    plan: Annotated[Path, typer.Option(help="Plan of a run in shards (torchbench plan), which pins it.")],
-    python: MakerOption = None,
+    address: Annotated[
+        str | None,
+        typer.Argument(help="The build by its address: release:torch==2.12.0, git:/src/pytorch@main, a path."),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(help="With --plan or --config: the folder of the build, new, empty, or of an earlier."),
+    ] = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan of a run in shards (torchbench plan), which pins it.")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML of the nightly: the build that its `build` means; with an address, how it makes `builds`."
+        ),
+    ] = None,
+    python: Annotated[
+        Path | None, typer.Option(help="Interpreter that makes the virtual environment (default: this one).")
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="With an address: the package whose speed is in question (default: torch).")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="With an address: try again what failed before.")] = False,
+    cache: CacheOption = None,
+    max_gib: LimitOption = None,
 ) -> None:
-    """Install the build to measure into a folder. The last line of the output is its interpreter."""
-    install_pinned(pin_of_plan(plan), into, python)
-
-
-def install_pinned(pin: PinnedBuild, into: Path, python: Path | None) -> None:
-    """Install the build and print its interpreter."""
+    """Make or install the build to measure. The last line of the output is its interpreter."""
     from torchbenchmark.cli import end_children_on_termination  # which registers this command
 
     end_children_on_termination()
-    print(install(pin, into, python))
+    if address is not None:
+        _refuse_beside_an_address(plan, into)
+        settings = read_yaml(config, _Configuration) if config is not None else _Configuration()
+        subject = subject or settings.subject
+        parsed = parse_address(address, subject)
+        with provide(
+            parsed, BuildCache.open(cache, max_gib), settings.builds, subject=subject, python=python, retry=retry
+        ) as build:
+            console.print(f"build {build.address}", markup=False)
+            print(build.interpreter)
+        return
+    if (plan is None) == (config is None):
+        raise BenchmarkError(
+            "name either the --plan that pins the build or the --config that asks for it, or an address"
+        )
+    if into is None:
+        raise BenchmarkError("name the folder to install the build --into")
+    pin = _pin_of_plan(plan) if plan is not None else _pin_of_config(config)
+    interpreter = install(pin, into, python)
+    print(interpreter)
 
 
-def pin_of_plan(path: Path) -> PinnedBuild:
+def _refuse_beside_an_address(plan: Path | None, into: Path | None) -> None:
+    if plan is not None:
+        raise BenchmarkError("--plan: pins a build, and so does the address; name one of them")
+    if into is not None:
+        raise BenchmarkError("--into: a build that an address names is made in the cache; name that with --cache")
+
+
+def _pin_of_plan(path: Path) -> PinnedBuild:
     pin = read_plan(path).build
     if pin is None:
         raise BenchmarkError(f"{path}: pins no build; set `build` in the configuration that the plan is made from")
     return pin
+
+
+def _pin_of_config(path: Path) -> PinnedBuild:
+    build = read_yaml(path, _Configuration).build
+    if build is None:
+        raise BenchmarkError(f"{path}: has no key build, which says what to install")
+    return resolve(build)
+
+
+def list_command(cache: CacheOption = None) -> None:
+    """List what the cache holds, the longest unused first, and what failed."""
+    opened = BuildCache.open(cache)
+    there = items(opened)
+    names = _names(opened)
+    table = Table("key", "kind", "GiB", "last used (UTC)", "in use", "what")
+    for item in there:
+        with opened.alone(item.lock) as alone:
+            in_use = "" if alone else "yes"
+        table.add_row(
+            item.key[:_SHORT_KEY],
+            item.kind,
+            f"{item.bytes / _GIB:.2f}",
+            f"{item.used:%Y-%m-%d %H:%M}",
+            in_use,
+            escape(names.get(item.key, "")),
+        )
+    print_table(table)
+    total = sum(item.bytes for item in there) / _GIB
+    console.print(f"{total:.2f} GiB of {opened.max_bytes / _GIB:g} in {opened.folder}", markup=False)
+    failures = opened.failures()
+    if failures:
+        failed = Table("key", "failed (UTC)", "why", "log")
+        for one in failures:
+            failed.add_row(
+                one.key[:_SHORT_KEY],
+                f"{one.ended:%Y-%m-%d %H:%M}",
+                escape(" | ".join([one.what, *one.lines])),
+                escape(str(opened.failure_log(one.key))),
+            )
+        print_table(failed)
+
+
+def _names(cache: BuildCache) -> dict[str, str]:
+    """What to call an item: the build that it is or comes from."""
+    names = {record.key: record.address for record in cache.environments()}
+    for source in cache.sources():
+        names |= {wheel.sha256: f"{wheel.file} of {source.address}" for wheel in source.wheels}
+    return names
+
+
+def gc_command(cache: CacheOption = None, max_gib: LimitOption = None) -> None:
+    """Remove what was used longest ago until the cache is under its limit. What is in use stays."""
+    opened = BuildCache.open(cache, max_gib)
+    removed = shrink(opened)
+    total = sum(item.bytes for item in items(opened))
+    freed = sum(item.bytes for item in removed) / _GIB
+    console.print(f"removed {len(removed)} entries, {freed:.2f} GiB; {total / _GIB:.2f} GiB are left")
+    if total > opened.max_bytes:
+        console.print(f"the rest is in use, and more than {opened.max_bytes / _GIB:g} GiB", style="yellow")
+
+
+def forget_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY...", help="Keys as `builds list` shows them, or addresses.")
+    ] = None,
+    failures: Annotated[bool, typer.Option("--failures", help="Forget all failures.")] = False,
+    cache: CacheOption = None,
+) -> None:
+    """Forget failures, so that they are tried again, and remove entries, so that they are made anew."""
+    opened = BuildCache.open(cache)
+    if bool(names) == failures:
+        raise BenchmarkError("name what to forget, or --failures for all that failed")
+    if failures:
+        forgotten = [opened.forget_failure(record.key) for record in opened.failures()]
+        console.print(f"forgot {len(forgotten)} failures")
+        return
+    there = items(opened)
+    for name in names or []:
+        _forget(opened, there, name)
+
+
+def _forget(cache: BuildCache, there: list[Item], name: str) -> None:
+    def is_meant(key: str, address: str = "") -> bool:
+        return name == address or (len(name) >= _SHORT_KEY and key.startswith(name))
+
+    failed = [record.key for record in cache.failures() if is_meant(record.key, record.address)]
+    known = [record for record in cache.sources() if is_meant(record.key, record.address)]
+    keys = {record.key for record in cache.environments() if is_meant(record.key, record.address)}
+    keys |= {wheel.sha256 for record in known for wheel in record.wheels}
+    meant = [item for item in there if item.key in keys or is_meant(item.key)]
+    if not (failed or known or meant):
+        raise BenchmarkError(f"{cache.folder}: holds nothing named {name[:100]!r}; `torchbench builds list` shows what")
+    for key in failed:
+        cache.forget_failure(key)
+    for record in known:
+        cache.forget_source(record.key)
+    in_use = [item.key[:_SHORT_KEY] for item in meant if not remove_item(cache, item)]
+    if in_use:
+        raise BenchmarkError(f"{cache.folder}: {', '.join(in_use)} is in use and stays; end what measures there")
+    console.print(f"forgot {name}: {len(failed)} failures, {len(meant)} entries", markup=False)

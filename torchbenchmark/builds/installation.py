@@ -1,4 +1,5 @@
-"""Installs a pinned build into a folder: a virtual environment that is whole, or else made anew."""
+"""Installs a pinned build into a folder: a virtual environment that is whole, or else made anew. What it knows of pip
+and of a working build serves the builds in the cache too."""
 
 import fcntl
 import json
@@ -19,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torchbenchmark.builds.nightly_index import NightlyBuild, resolve
 from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.builds.target import ask_target
-from torchbenchmark.environment import inspect_interpreter, normalised_name, worker_variables
+from torchbenchmark.environment import Interpreter, inspect_interpreter, normalised_name, worker_variables
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.terminal import console
@@ -36,7 +37,7 @@ _LOG_TAIL_BYTES = 20_000
 _REPORT_LIMIT_BYTES = 64 * 2**20
 
 # Settings of pip that would put the wheels somewhere else than into the folder, or not all of them.
-_ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_DRY_RUN", "PIP_NO_DEPS")
+ELSEWHERE = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON", "PIP_DRY_RUN", "PIP_NO_DEPS")
 
 
 class Installed(BaseModel):
@@ -182,7 +183,7 @@ def _pip_arguments(pin: PinnedBuild, folder: Path) -> list[str]:
 def _run(command: Sequence[str], folder: Path, log: IO[bytes], lock: IO[bytes]) -> None:
     """Run an installing command, its output to the log. It holds the lock too: one that outlives a killed driver keeps
     the next from installing into the same folder."""
-    environment = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     try:
         ended = subprocess.run(
             command,
@@ -220,14 +221,7 @@ def _read_report(pin: PinnedBuild, folder: Path) -> dict[str, Installed]:
 
     Nothing of the build has run by now: another index cannot have put its own code in the place of the subject.
     """
-    path = folder / REPORT
-    try:
-        with open(path, "rb") as file:
-            entries = json.loads(file.read(_REPORT_LIMIT_BYTES))["install"]
-        found = {normalised_name(entry["metadata"]["name"]): _installed(entry) for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BenchmarkError(f"{path}: not a report of pip ({error}); this needs pip 22.3 or newer") from error
-    path.unlink()  # the addresses in it may be signed
+    found = read_report(folder / REPORT)
     for wheel in pin.wheels:
         got = found.get(wheel.name)
         if got is None:
@@ -238,6 +232,18 @@ def _read_report(pin: PinnedBuild, folder: Path) -> dict[str, Installed]:
                 f"{pin.index} lists ({wheel.file}, sha256 {wheel.sha256}); check which indexes pip is configured to "
                 "use (pip config list)"
             )
+    return found
+
+
+def read_report(path: Path) -> dict[str, Installed]:
+    """What pip says that it installed, by name. The report is removed: the addresses in it may be signed."""
+    try:
+        with open(path, "rb") as file:
+            entries = json.loads(file.read(_REPORT_LIMIT_BYTES))["install"]
+        found = {normalised_name(entry["metadata"]["name"]): _installed(entry) for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BenchmarkError(f"{path}: not a report of pip ({error}); this needs pip 22.3 or newer") from error
+    path.unlink()
     return found
 
 
@@ -257,16 +263,21 @@ def _installed(entry: dict[str, Any]) -> Installed:
 
 def _verify(pin: PinnedBuild, interpreter: Path) -> None:
     """Raises BenchmarkError unless the interpreter imports the subject, holds the pinned versions and can measure."""
-    subject = pin.subject.name
-    holds = inspect_interpreter(interpreter, subject)
+    holds = verify_interpreter(interpreter, pin.subject.name, "build.requirements")
     pin.require(holds.distributions, interpreter)
+
+
+def verify_interpreter(interpreter: Path, subject: str, key: str) -> Interpreter:
+    """What the interpreter holds. Raises BenchmarkError unless it imports the subject and can measure; `key` of the
+    configuration is where numpy is to be added."""
+    holds = inspect_interpreter(interpreter, subject)
     if "numpy" not in holds.distributions:
         raise BenchmarkError(
             f"{interpreter}: has no numpy, which measuring needs and torch does not bring; add it to "
-            "`build.requirements`, such as numpy==2.4.6"
+            f"`{key}`, such as numpy==2.4.6"
         )
     if subject == "torch":
-        return  # imported just now
+        return holds  # imported just now
     module = subject.replace("-", "_")
     try:
         ended = subprocess.run(
@@ -282,3 +293,4 @@ def _verify(pin: PinnedBuild, interpreter: Path) -> None:
     if ended.returncode != 0:
         last = (ended.stderr.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise BenchmarkError(f"{interpreter}: {module} cannot be imported there ({one_line(last)})")
+    return holds

@@ -21,6 +21,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from torchbenchmark import __version__
+from torchbenchmark.builds.build_errors import BuildUnavailable
 from torchbenchmark.environment import normalised_name
 from torchbenchmark.errors import BenchmarkError
 
@@ -177,7 +178,7 @@ def _fetch(url: str, package: str, index: str) -> tuple[bytes, str]:
             if error.code in (404, 410):
                 raise BenchmarkError(f"{index}: has no package {package} (HTTP {error.code} for {url})") from error
             if error.code in (401, 403):
-                raise BenchmarkError(
+                raise BuildUnavailable(
                     f"{url}: HTTP {error.code}, access refused; credentials belong in ~/.netrc, which pip reads too"
                 ) from error
             problem = f"HTTP {error.code}"
@@ -186,14 +187,14 @@ def _fetch(url: str, package: str, index: str) -> tuple[bytes, str]:
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error
             problem = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
-    raise BenchmarkError(f"{url}: the index does not answer ({problem}); check `build.index` and the network")
+    raise BuildUnavailable(f"{url}: the index does not answer ({problem}); check `build.index` and the network")
 
 
 def _fetch_once(url: str) -> tuple[bytes, str]:
     request = urllib.request.Request(
         url, headers={"Accept": ACCEPT, "User-Agent": f"torchbench-sentinel/{__version__}"}
     )
-    if (login := _login(urlsplit(url).hostname or "")) is not None:
+    if (login := login_of(urlsplit(url).hostname or "")) is not None:
         request.add_unredirected_header("Authorization", f"Basic {login}")
     deadline = time.monotonic() + READ_DEADLINE_S
     with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT_S) as answer:
@@ -209,7 +210,7 @@ def _fetch_once(url: str) -> tuple[bytes, str]:
         return bytes(content), answer.headers.get_content_type()
 
 
-def _login(host: str) -> str | None:
+def login_of(host: str) -> str | None:
     """What ~/.netrc has for the host, as pip would use it."""
     try:
         found = netrc.netrc().authenticators(host)

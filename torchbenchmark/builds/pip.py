@@ -1,0 +1,89 @@
+"""Asks pip for wheels and for virtual environments, with the pip of this driver or, where it has none, that of the
+interpreter which is to be filled."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from torchbenchmark.builds.build_errors import BuildNotFound, CommandFailed
+from torchbenchmark.builds.installation import ELSEWHERE, INSTALL_TIMEOUT_S, Installed, read_report
+from torchbenchmark.builds.workshop import Workshop, last_lines
+
+_QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
+_NOT_THERE = "No matching distribution found"
+
+
+def download(
+    shop: Workshop, python: Path, requirements: Sequence[str], index: str | None, extra_index: str | None
+) -> tuple[Path, ...]:
+    """The wheels of exact requirements that fit an interpreter, without what they depend on. Nothing of them runs."""
+    out = shop.folder / "downloaded"
+    arguments = [*_QUIET, "--no-deps", "--only-binary", ":all:", "--dest", str(out), *_indexes(index, extra_index)]
+    try:
+        shop.run(
+            [*_pip(python), "download", *arguments, *requirements],
+            f"pip could not get {' '.join(requirements)}",
+            timeout_s=INSTALL_TIMEOUT_S,
+            variables=pip_variables(),
+        )
+    except CommandFailed as error:
+        if any(_NOT_THERE in line for line in last_lines(shop.log)):
+            where = index or "the index that pip is configured to use"
+            raise BuildNotFound(
+                f"{where}: has no {' '.join(requirements)} for {python}: {' | '.join(last_lines(shop.log))}"
+            ) from error
+        raise
+    return shop.wheels_in(out)
+
+
+def fill_environment(
+    shop: Workshop,
+    base: Path,
+    folder: Path,
+    *,
+    wheels: Sequence[Path] = (),
+    requirements: Sequence[str] = (),
+    without_dependencies: Sequence[str] = (),
+    index: str | None = None,
+    extra_index: str | None = None,
+) -> dict[str, Installed]:
+    """Make a virtual environment in `folder` and install into it: what is to come without its dependencies, then
+    wheels that lie here, with what they depend on and the requirements. Gives what pip installed."""
+    python = folder / "bin" / "python"
+    own = [] if importlib.util.find_spec("pip") is None else ["--without-pip"]
+    made = [str(base), "-I", "-m", "venv", *own, str(folder)]
+    shop.run(made, "no virtual environment could be made", timeout_s=INSTALL_TIMEOUT_S, variables=pip_variables())
+    installed: dict[str, Installed] = {}
+    report = shop.folder / "pip-report.json"
+    common = [*_QUIET, "--no-compile", "--only-binary", ":all:", "--report", str(report)]
+    common += _indexes(index, extra_index)
+    # The build's own wheels come last: from then on starting the interpreter may run code of theirs (.pth), and pip's
+    # environment is not filtered.
+    for what in (["--no-deps", *without_dependencies], [*map(str, wheels), *requirements]):
+        if what in ([], ["--no-deps"]):
+            continue
+        named = " ".join(one.rpartition("/")[2] for one in what if one != "--no-deps")
+        command = [*_pip(python), "install", *common, *what]
+        shop.run(command, f"pip could not install {named}", timeout_s=INSTALL_TIMEOUT_S, variables=pip_variables())
+        installed |= read_report(report)
+    return installed
+
+
+def _pip(python: Path) -> list[str]:
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-I", "-m", "pip", "--python", str(python)]
+    return [str(python), "-I", "-m", "pip"]
+
+
+def _indexes(index: str | None, extra_index: str | None) -> list[str]:
+    # Without an index pip keeps the one that it is configured to use, with what it knows to log in there.
+    first = [] if index is None else ["--index-url", f"{index}/"]
+    return first if extra_index is None else [*first, "--extra-index-url", f"{extra_index}/"]
+
+
+def pip_variables() -> Mapping[str, str]:
+    # Not filtered as those of a build: pip may need a login for its index, and runs no code of what it installs.
+    left_out = (*ELSEWHERE, "PIP_REPORT", "PIP_REQUIREMENT", "PIP_REQUIRE_HASHES", "PYTHONPATH", "PYTHONHOME")
+    return {name: value for name, value in os.environ.items() if name not in left_out}

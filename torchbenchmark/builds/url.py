@@ -1,0 +1,140 @@
+"""The provider `url`: wheels at an address with a date or a commit in it: a bucket, the artifacts of a CI, a folder."""
+
+import re
+import zipfile
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import ClassVar, Self
+
+from torchbenchmark.builds.address import address_of
+from torchbenchmark.builds.build_errors import BuildFailed
+from torchbenchmark.builds.download import download_file, file_name
+from torchbenchmark.builds.provider import SHA, Fetched, Request, WheelSource, digest
+from torchbenchmark.builds.workshop import Workshop, sha256_of
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_DATES = ("date", "yyyymmdd")
+_KNOWN = (*_DATES, "sha", "python")
+_check_url = address_of("https", "http", "file")
+_WHEEL = re.compile(r"[A-Za-z0-9_.+!-]{1,255}\.whl")
+_MOST_WHEELS = 50  # in one archive
+_LARGEST_MEMBER = 16 * 2**30
+
+
+@dataclass(frozen=True)
+class UrlAddress:
+    """`url:https://host/torch-{yyyymmdd}-{python}.whl@2026-11-20`, `url:https://host/{sha}/torch.whl@1a2b3c4`, or an
+    address without a placeholder. `#sha256=` at the end says what the file must be."""
+
+    provider: ClassVar[str] = "url"
+    template: str
+    value: str = ""  # a date or a commit; empty where the template asks for none
+    sha256: str = ""
+
+    @classmethod
+    def parse(cls, what: str) -> Self:
+        what, marked, fragment = what.partition("#")
+        if marked and not re.fullmatch(r"sha256=[0-9a-f]{64}", fragment):
+            raise ValueError("has a part after # that is not sha256= and 64 digits")
+        names = set(_PLACEHOLDER.findall(what))
+        if unknown := sorted(names - set(_KNOWN)):
+            raise ValueError(f"{{{unknown[0][:20]}}} is not known; there are {{{'}, {'.join(_KNOWN)}}}")
+        dated, by_commit = bool(names & set(_DATES)), "sha" in names
+        if dated and by_commit:
+            raise ValueError("asks for a date and a commit; write one of them out")
+        template, value = what, ""
+        if dated or by_commit:
+            template, _, value = what.rpartition("@")
+        if dated and not _is_date(value):
+            raise ValueError("has the placeholder of a date; it must end with @ and one, such as @2026-11-20")
+        if by_commit and not SHA.fullmatch(value):
+            raise ValueError("has {sha}; it must end with @ and 7 to 64 hexadecimal digits")
+        if ".." in template.split("/"):
+            raise ValueError("holds ../, which leads out of where it says")
+        if set("{}") & set(_PLACEHOLDER.sub("", template)):
+            raise ValueError("holds a brace that is no placeholder")
+        _check_url(_PLACEHOLDER.sub("x", template))
+        if not _PLACEHOLDER.sub("x", template).endswith((".whl", ".zip")):
+            raise ValueError("must name a .whl, or a .zip with wheels in it")
+        return cls(template, value, fragment.removeprefix("sha256="))
+
+    def __str__(self) -> str:
+        value = f"@{self.value}" if self.value else ""
+        return f"{self.provider}:{self.template}{value}{f'#sha256={self.sha256}' if self.sha256 else ''}"
+
+    @property
+    def is_local(self) -> bool:
+        return self.template.startswith("file:")
+
+    def exact(self, request: Request) -> Self:
+        return self
+
+    def source(self, request: Request) -> WheelSource:
+        url = self.url(request.target.python)
+        key = digest({"kind": "source", **self._facts(url)})
+        known = request.cache.source(key)
+        etag = known.etag if known is not None and request.cache.has_wheels(known) else None
+
+        def make(shop: Workshop) -> Fetched:
+            return self._get(url, shop, request, etag)
+
+        return WheelSource(str(self), self._facts(url), make, lasting=bool(self.value or self.sha256))
+
+    def _facts(self, url: str) -> dict[str, str]:
+        return {"provider": self.provider, "url": url, "sha256": self.sha256}
+
+    def url(self, python: str) -> str:
+        """The address that is asked, for a version of Python such as 3.12."""
+        values = {
+            "date": self.value,
+            "yyyymmdd": self.value.replace("-", ""),
+            "sha": self.value,
+            "python": f"cp{python.replace('.', '')}",
+        }
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], self.template)
+
+    def _get(self, url: str, shop: Workshop, request: Request, etag: str | None) -> Fetched:
+        name = file_name(url)
+        if not re.fullmatch(r"[A-Za-z0-9_.+!-]{1,255}", name):
+            raise BuildFailed(f"{url}: the last part is not the plain name of a file")
+        path = shop.folder / name
+        got = download_file(url, path, etag)
+        if not got.changed:
+            return Fetched((), etag, unchanged=True)
+        if self.sha256 and (found := sha256_of(path)) != self.sha256:
+            raise BuildFailed(f"{url}: has the SHA-256 {found}, not {self.sha256}, which the address says")
+        wheels = (path,) if name.endswith(".whl") else _unpack(path, shop.folder / "unpacked", url)
+        return Fetched(wheels, got.etag)
+
+
+def _unpack(archive: Path, folder: Path, url: str) -> tuple[Path, ...]:
+    """The wheels of a .zip, as artifacts of a CI are: by their last name, wherever in it they are."""
+    folder.mkdir()
+    found = []
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for member in opened.infolist():
+                name = member.filename.rpartition("/")[2]
+                if not _WHEEL.fullmatch(name) or member.is_dir():
+                    continue
+                if len(found) >= _MOST_WHEELS or member.file_size > _LARGEST_MEMBER:
+                    raise BuildFailed(
+                        f"{url}: holds too much: {len(found)} wheels, the next of {member.file_size} bytes"
+                    )
+                if (folder / name).exists():
+                    raise BuildFailed(f"{url}: holds {name} twice")
+                with opened.open(member) as content, open(folder / name, "wb") as file:
+                    while block := content.read(2**20):
+                        file.write(block)
+                found.append(folder / name)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+        raise BuildFailed(f"{url}: is no archive that can be read ({error})") from error
+    return tuple(sorted(found))
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
