@@ -322,8 +322,8 @@ class Lease:
 
 def lease_of(interpreter: Path) -> Lease | None:
     """A lease on the environment that an interpreter lies in; None if that is in no cache."""
-    folder = interpreter.absolute().parents[1]
-    cache = folder.parents[1] if len(folder.parents) > 1 else folder
+    folder = interpreter.absolute().parent.parent
+    cache = folder.parent.parent
     if folder.parent.name != "environments" or not (cache / MARK).is_file():
         return None
     return BuildCache(cache, 0).use(f"environment-{folder.name}")

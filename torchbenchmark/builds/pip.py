@@ -5,13 +5,15 @@ import importlib.util
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from torchbenchmark.builds.build_errors import BuildNotFound, CommandFailed
 from torchbenchmark.builds.installation import ELSEWHERE, INSTALL_TIMEOUT_S, Installed, read_report
-from torchbenchmark.builds.workshop import Workshop, last_lines
+from torchbenchmark.builds.workshop import Workshop, all_lines, blames_network, last_lines
 
 _QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
+_EMPTY = "(from versions: none)"
 _NOT_THERE = "No matching distribution found"
 
 
@@ -21,18 +23,23 @@ def download(
     """The wheels of exact requirements that fit an interpreter, without what they depend on. Nothing of them runs."""
     out = shop.folder / "downloaded"
     arguments = [*_QUIET, "--no-deps", "--only-binary", ":all:", "--dest", str(out), *_indexes(index, extra_index)]
+    what = f"pip could not get {' '.join(requirements)}"
+
+    def run(*more: str) -> None:
+        command = [*_pip(python), "download", *more, *arguments, *requirements]
+        shop.run(command, what, timeout_s=INSTALL_TIMEOUT_S, variables=pip_variables())
+
     try:
-        shop.run(
-            [*_pip(python), "download", *arguments, *requirements],
-            f"pip could not get {' '.join(requirements)}",
-            timeout_s=INSTALL_TIMEOUT_S,
-            variables=pip_variables(),
-        )
+        run()
     except CommandFailed as error:
-        if any(_NOT_THERE in line for line in last_lines(shop.log)):
+        lines = last_lines(shop.log)
+        if any(_EMPTY in line for line in lines):
+            with suppress(CommandFailed):
+                run("-vv")  # pip takes an index that does not answer for empty, and says so only here
+        if not blames_network(all_lines(shop.log)) and any(_NOT_THERE in line for line in lines):
             where = index or "the index that pip is configured to use"
             raise BuildNotFound(
-                f"{where}: has no {' '.join(requirements)} for {python}: {' | '.join(last_lines(shop.log))}"
+                f"{where}: has no {' '.join(requirements)} for {python}: {' | '.join(lines)}"
             ) from error
         raise
     return shop.wheels_in(out)

@@ -1,6 +1,5 @@
 """Gives the interpreter of a build that an address names: from the cache, or made and kept there."""
 
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,20 +28,20 @@ from torchbenchmark.builds.pip import fill_environment
 from torchbenchmark.builds.provider import BuildAddress, Request, WheelSource, digest
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.builds.target import ask_target
-from torchbenchmark.builds.workshop import Workshop, last_lines, says_full, without_credentials
+from torchbenchmark.builds.workshop import (
+    Workshop,
+    all_lines,
+    blames_network,
+    last_lines,
+    says_full,
+    without_credentials,
+)
 from torchbenchmark.environment import normalised_name
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.terminal import console
 
-# What pip and git say when the network failed them: nothing to remember a build by.
-_PASSES = re.compile(
-    r"Connection (refused|reset|aborted|timed out)|ConnectionError|NewConnectionError|ReadTimeout|Read timed out"
-    r"|Temporary failure in name resolution|Name or service not known|Network is unreachable|ProxyError|SSLError"
-    r"|Max retries exceeded|IncompleteRead|HTTP error (429|5\d\d)|\b(429|5\d\d) Server Error|Could not resolve host"
-)
 ATTEMPTS = 3  # to have wheels and environment at once while another process removes
-_TAIL = 200  # lines of a log in which the network or the disk may have been blamed
 
 
 @dataclass
@@ -313,11 +312,11 @@ def _remembered(key: str, address: str, request: Request, lock: int) -> Iterator
         except BuildFailed as error:
             raise _remember(key, address, error, shop, cache) from error
         except CommandFailed as error:
-            tail = last_lines(shop.log, _TAIL, errors_only=False)
+            tail = all_lines(shop.log)
             if error.full or says_full(tail) or cache.is_full():
                 raise cache.no_space() from error
-            if passing := [line for line in tail if _PASSES.search(line)]:
-                raise BuildUnavailable(f"{error}: {passing[-1]}") from error
+            if network := blames_network(tail):
+                raise BuildUnavailable(f"{error}: {network}") from error
             raise _remember(key, address, error, shop, cache) from error
 
 

@@ -19,6 +19,12 @@ TOLD_LINES = 3  # of the log, in an error
 _LOG_TAIL_BYTES = 20_000
 _CREDENTIALS = re.compile(r"://[^/\s@]+@")
 _BLOCK = 2**20
+_NETWORK = re.compile(
+    r"Connection (refused|reset|aborted|timed out)|ConnectionError|NewConnectionError|ReadTimeout|Read timed out"
+    r"|Temporary failure in name resolution|Name or service not known|Network is unreachable|ProxyError|SSLError"
+    r"|Max retries exceeded|IncompleteRead|HTTP error (429|5\d\d)|\b((401|403|429) Client|5\d\d Server) Error"
+    r"|Could not resolve host"
+)
 _FULL = ("No space left on device", "Disk quota exceeded", "disk quota exceeded", "File too large")
 
 
@@ -78,8 +84,15 @@ class Workshop:
         return tuple(sorted(path for path in folder.glob("*.whl") if path.is_file() and not path.is_symlink()))
 
 
-def last_lines(log: Path, count: int = TOLD_LINES, *, errors_only: bool = True) -> list[str]:
-    """The lines that say why, or else the last ones; cleaned, on which an error may quote them."""
+def last_lines(log: Path, count: int = TOLD_LINES) -> list[str]:
+    """The lines that say why, or else the last ones."""
+    lines = all_lines(log)
+    errors = [line for line in lines if re.match(r"(ERROR|error|fatal)\b", line)]
+    return (errors or lines)[-count:]
+
+
+def all_lines(log: Path) -> list[str]:
+    """What commands wrote at the end of a log: cleaned, so that an error may quote it."""
     try:
         with open(log, "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
@@ -87,13 +100,17 @@ def last_lines(log: Path, count: int = TOLD_LINES, *, errors_only: bool = True) 
     except OSError:
         return []
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("$ ")]
-    errors = [line for line in lines if errors_only and re.match(r"(ERROR|error|fatal)\b", line)]
-    return [one_line(without_credentials(line)) for line in (errors or lines)[-count:]]
+    return [one_line(without_credentials(line)) for line in lines]
 
 
 def says_full(lines: Sequence[str]) -> bool:
     """Whether a command said that it could not write."""
     return any(text in line for text in _FULL for line in lines)
+
+
+def blames_network(lines: Sequence[str]) -> str:
+    """The last line by which pip or git blame the network, which says nothing of a build; empty if there is none."""
+    return next((line for line in reversed(lines) if _NETWORK.search(line)), "")
 
 
 def without_credentials(text: str) -> str:
