@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from bot.errors import BotError
 from torchbenchmark.builds.nightly_index import NightlyBuild
+from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.environment import normalised_name
 from torchbenchmark.yaml_files import read_yaml
 
@@ -43,6 +44,7 @@ class NightlyConfig(BaseModel):
     models: tuple[Path, ...] = ()
     python: Path | None = None  # interpreter of tonight's build; None for the one that runs the bot
     build: NightlyBuild | None = None  # instead of `python`: what to install tonight
+    builds: BuildSettings = BuildSettings()  # how builds that an address names are made
     subject: str = "torch"
 
     rounds: Count = 3

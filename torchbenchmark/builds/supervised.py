@@ -19,14 +19,20 @@ def main() -> int:
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)  # the end of the pipe says when to stop
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    a_child_ended, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing)
     try:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_as_at_the_start)
     except OSError as error:
         print(f"{command[0]}: cannot be started: {error.strerror}", file=sys.stderr)
         return _CANNOT_START
-    ended = os.pidfd_open(child.pid)
-    select.select([driver, ended], [], [])
-    code = child.poll()
+    while (code := child.poll()) is None:
+        ready, _, _ = select.select([driver, a_child_ended], [], [])
+        if driver in ready:
+            break
+        os.read(a_child_ended, 512)
     _end_descendants()
     if code is None:
         return 128 + signal.SIGKILL
