@@ -10,6 +10,7 @@ whole once its `environment.json` is there, which is written last. Two locks gua
 removes it, the other is shared by all who use it. The system frees both when a process dies.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -138,8 +139,9 @@ class BuildCache:
     def wheel_path(self, wheel: CachedWheel) -> Path:
         return self.folder / "wheels" / wheel.sha256 / wheel.file
 
-    def keep_wheel(self, path: Path) -> CachedWheel:
-        """Take a wheel file into the cache. Raises BenchmarkError if it is not named as one."""
+    def keep_wheel(self, path: Path, *, move: bool = False) -> CachedWheel:
+        """Take a wheel file into the cache: a copy or, from a workshop of this cache, the file itself. Raises
+        BenchmarkError if it is not named as a wheel."""
         try:
             name, version, _, _ = parse_wheel_filename(path.name)
             size = path.stat().st_size
@@ -147,16 +149,22 @@ class BuildCache:
         except (InvalidWheelFilename, InvalidVersion, ValidationError) as error:
             raise BenchmarkError(f"{path.name[:100]!r}: is not the name of a wheel") from error
         kept = self.wheel_path(wheel)
-        if not self._is_there(wheel):
-            kept.parent.mkdir(exist_ok=True)
-            scratch = kept.with_name(f".{secrets.token_hex(8)}")
-            try:
-                shutil.copyfile(path, scratch)
-                if sha256_of(scratch) != wheel.sha256:
-                    raise BenchmarkError(f"{path.name}: changed while it was copied into the cache")
-                scratch.replace(kept)
-            finally:
-                scratch.unlink(missing_ok=True)
+        if self._is_there(wheel):
+            return wheel
+        kept.parent.mkdir(exist_ok=True)
+        scratch = kept.with_name(f".{secrets.token_hex(8)}")
+        try:
+            if move:
+                path.replace(kept)
+                return wheel
+            shutil.copyfile(path, scratch)
+            if sha256_of(scratch) != wheel.sha256:
+                raise BenchmarkError(f"{path.name}: changed while it was copied into the cache")
+            scratch.replace(kept)
+        finally:
+            scratch.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                kept.parent.rmdir()  # if nothing came into it
         return wheel
 
     def _is_there(self, wheel: CachedWheel) -> bool:
@@ -176,9 +184,14 @@ class BuildCache:
                 console.print(f"{path}: is damaged; getting it anew", markup=False, style="yellow")
                 path.unlink()
                 return None
-            os.utime(path.parent)
             paths.append(path)
         return paths
+
+    def touch_wheels(self, wheels: Iterable[CachedWheel]) -> None:
+        """Say that the wheels were used now, those that are still there."""
+        for wheel in wheels:
+            with contextlib.suppress(FileNotFoundError):
+                os.utime(self.wheel_path(wheel).parent)
 
     # Sources: which wheels an address means
 
@@ -211,7 +224,7 @@ class BuildCache:
                 raise BenchmarkError(f"{record.address}: the wheel {wheel.file} is missing")
             if (found := sha256_of(path)) != wheel.sha256:
                 raise BenchmarkError(f"{path}: has the SHA-256 {found}, not {wheel.sha256}, which its record says")
-        with self.making(f"source-{record.key}"):
+        with self.telling_no_space(), self.making(f"source-{record.key}"):
             for wheel in record.wheels:
                 self.keep_wheel(by_name[wheel.file])
             self.keep_source(record)
@@ -280,6 +293,14 @@ class BuildCache:
     def _all(self, folder: str, kind: type[Record]) -> list[Record]:
         found = (self._read(path, kind) for path in sorted((self.folder / folder).glob("*.json")))
         return [record for record in found if record is not None]
+
+    @contextmanager
+    def telling_no_space(self) -> Iterator[None]:
+        """What cannot be written in the block is a BenchmarkError: NoSpace if the disk is full."""
+        try:
+            yield
+        except OSError as error:
+            raise self.no_space(error) from error
 
     def is_full(self) -> bool:
         try:

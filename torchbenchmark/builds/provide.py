@@ -81,13 +81,11 @@ def provide(
     subject = normalised_name(subject)
     request = ask(cache, settings, subject=subject, python=python, retry=retry)
     address = parse_address(address, subject) if isinstance(address, str) else address
-    source = address.source(request)
-    if isinstance(source, Path):
-        return _provide_ready(source, address, request)
-    try:
+    with cache.telling_no_space():
+        source = address.source(request)
+        if isinstance(source, Path):
+            return _provide_ready(source, address, request)
         return _provide_cached(source, request)
-    except OSError as error:
-        raise cache.no_space(error) from error
 
 
 def exact_address(
@@ -101,7 +99,8 @@ def exact_address(
     """The address that means the same build tomorrow: a commit for a branch, a date for latest. Makes no build."""
     request = ask(cache, settings, subject=subject, python=python)
     address = parse_address(address, request.subject) if isinstance(address, str) else address
-    return str(address.exact(request))
+    with cache.telling_no_space():
+        return str(address.exact(request))
 
 
 def ask(
@@ -136,6 +135,7 @@ def _provide_cached(source: WheelSource, request: Request) -> ProvidedBuild:
                 key, interpreter = _environment_of(record, request, leases)
             except _WheelsAreGone:
                 continue
+            cache.touch_wheels(record.wheels)  # after the environment, which is the sooner made anew and goes first
             keep = {f"environment-{key}", *(f"wheel-{wheel.sha256}" for wheel in record.wheels)}
             if removed := shrink(cache, keep=keep):
                 console.print(f"{cache.folder}: removed {len(removed)} entries to keep its size", markup=False)
@@ -177,7 +177,7 @@ def _make(source: WheelSource, known: SourceRecord | None, shop: Workshop, cache
     if not fetched.wheels:
         raise BuildFailed(f"{source.address}: gives no wheel")
     try:
-        wheels = tuple(cache.keep_wheel(path) for path in fetched.wheels)
+        wheels = tuple(cache.keep_wheel(path, move=True) for path in fetched.wheels)
     except BenchmarkError as error:
         raise BuildFailed(f"{source.address}: {error}") from error
     if len({wheel.name for wheel in wheels}) != len(wheels):
@@ -194,6 +194,7 @@ def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -
     cache, settings = request.cache, request.settings
     facts = {
         "kind": "environment",
+        "subject": request.subject,  # which is verified in it
         "wheels": sorted(wheel.sha256 for wheel in record.wheels),
         "python": request.target.version,
         "platform": request.target.tags[0],

@@ -54,7 +54,11 @@ class WheelSource:
 
     @property
     def key(self) -> str:
-        return digest({"kind": "source", **self.facts})
+        return source_key(self.facts)
+
+
+def source_key(facts: Mapping[str, object]) -> str:
+    return digest({"kind": "source", **facts})
 
 
 class BuildAddress(Protocol):

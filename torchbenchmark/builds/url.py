@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 from torchbenchmark.builds.address import address_of
 from torchbenchmark.builds.build_errors import BuildFailed
 from torchbenchmark.builds.download import download_file, file_name
-from torchbenchmark.builds.provider import SHA, Fetched, Request, WheelSource, digest
+from torchbenchmark.builds.provider import SHA, Fetched, Request, WheelSource, source_key
 from torchbenchmark.builds.workshop import Workshop, sha256_of
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -72,17 +72,15 @@ class UrlAddress:
 
     def source(self, request: Request) -> WheelSource:
         url = self.url(request.target.python)
-        key = digest({"kind": "source", **self._facts(url)})
-        known = request.cache.source(key)
-        etag = known.etag if known is not None and request.cache.has_wheels(known) else None
+        facts = {"provider": self.provider, "url": url, "sha256": self.sha256}
+        key = source_key(facts)
 
         def make(shop: Workshop) -> Fetched:
-            return self._get(url, shop, request, etag)
+            known = request.cache.source(key)
+            etag = known.etag if known is not None and request.cache.has_wheels(known) else None
+            return self._get(url, shop, etag)
 
-        return WheelSource(str(self), self._facts(url), make, lasting=bool(self.value or self.sha256))
-
-    def _facts(self, url: str) -> dict[str, str]:
-        return {"provider": self.provider, "url": url, "sha256": self.sha256}
+        return WheelSource(str(self), facts, make, lasting=bool(self.value or self.sha256))
 
     def url(self, python: str) -> str:
         """The address that is asked, for a version of Python such as 3.12."""
@@ -94,7 +92,7 @@ class UrlAddress:
         }
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.template)
 
-    def _get(self, url: str, shop: Workshop, request: Request, etag: str | None) -> Fetched:
+    def _get(self, url: str, shop: Workshop, etag: str | None) -> Fetched:
         name = file_name(url)
         if not re.fullmatch(r"[A-Za-z0-9_.+!-]{1,255}", name):
             raise BuildFailed(f"{url}: the last part is not the plain name of a file")

@@ -41,7 +41,7 @@ def test_what_was_used_longest_ago_is_removed_until_the_cache_is_under_its_limit
     (removed,) = shrink(cache, 250 * KIB)
     assert removed.key == filled[0].sha256
     assert [cache.wheel_path(one).exists() for one in filled] == [False, True, True]
-    cache.checked_wheels(filled[1:2])  # used now
+    cache.touch_wheels(filled[1:2])
     (removed,) = shrink(cache, 150 * KIB)
     assert removed.key == filled[2].sha256
 
@@ -79,6 +79,8 @@ def test_a_new_build_makes_room_by_what_is_older_and_not_by_itself(index, cache,
     with provide("2.13.0", tiny, settings) as new:
         assert new.interpreter.exists() and not old.interpreter.exists()
     assert {item.kind for item in items(tiny)} == {"environment", "wheel"}
+    # Of an environment and its wheel that were used together, the environment goes first.
+    assert [item.kind for item in items(tiny)][-2:] == ["environment", "wheel"]
 
 
 def test_what_a_killed_installation_left_is_removed(cache, tmp_path):
@@ -179,8 +181,11 @@ def test_a_limit_on_the_size_of_files_is_told_as_no_space_and_nothing_half_stays
     provide(text, cache, settings).close()
 
 
-def test_a_disk_that_is_full_when_the_wheel_is_kept_is_told_and_leaves_nothing(index, cache, settings, monkeypatch):
-    index.add("torch", "2.12.0")
+def test_a_disk_that_is_full_when_wheels_are_taken_over_is_told_and_leaves_nothing(
+    cache, filled, tmp_path, monkeypatch
+):
+    record = SourceRecord(key="a" * 64, address="release:torch==2.0", ended=datetime.now(UTC), wheels=(filled[0],))
+    other = BuildCache.open(tmp_path / "other", max_gib=1)
     copyfile = shutil.copyfile
 
     def full(source, target):
@@ -190,9 +195,11 @@ def test_a_disk_that_is_full_when_the_wheel_is_kept_is_told_and_leaves_nothing(i
     with monkeypatch.context() as patch:
         patch.setattr(cache_module.shutil, "copyfile", full)
         with pytest.raises(NoSpace, match=r"GiB are free\); make room, or shrink the cache with `torchbench builds gc"):
-            provide("2.12.0", cache, settings)
-    assert_nothing_half(cache)
-    provide("2.12.0", cache, settings).close()
+            other.import_source(record, [cache.wheel_path(filled[0])])
+    assert_nothing_half(other)
+    assert items(other) == []
+    other.import_source(record, [cache.wheel_path(filled[0])])
+    assert other.has_wheels(record)
 
 
 def test_a_wheel_is_kept_once_under_its_sha256(cache, tmp_path):

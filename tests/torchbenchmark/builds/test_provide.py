@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from package_index import tiny_torch, wheel
 
+from torchbenchmark.builds import url as url_provider
 from torchbenchmark.builds.build_errors import BuildFailed, BuildNotFound, BuildUnavailable
 from torchbenchmark.builds.cache import lease_of
+from torchbenchmark.builds.download import Downloaded
 from torchbenchmark.builds.provide import exact_address, provide
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.errors import BenchmarkError
@@ -174,6 +176,33 @@ def test_an_address_without_date_is_asked_again_and_two_addresses_of_one_wheel_s
     with provide(f"url:{index.address}/today/{name}", cache, settings) as other:
         assert other.interpreter != build.interpreter
         assert "filelock" in held(other.interpreter)
+
+
+def test_an_address_that_is_asked_again_and_answers_that_nothing_changed_is_not_got_again(
+    index, cache, settings, tmp_path, monkeypatch
+):
+    asked = []
+
+    def answer(url, path, etag=None):
+        asked.append(etag)
+        if etag == '"1"':
+            return Downloaded(changed=False, etag=etag)
+        path.write_bytes(content)
+        return Downloaded(changed=True, etag='"1"')
+
+    name, content = torch_wheel("2.14.0")
+    monkeypatch.setattr(url_provider, "download_file", answer)
+    address = f"url:https://example.org/{name}"
+    with provide(address, cache, settings) as build:
+        (own,) = build.wheels
+    provide(address, cache, settings).close()
+    assert asked == [None, '"1"']
+    # A wheel that was damaged meanwhile is got again all the same.
+    cache.wheel_path(own).write_bytes(bytes(len(content)))
+    build.interpreter.unlink()
+    provide(address, cache, settings).close()
+    assert asked == [None, '"1"', '"1"', None]
+    assert cache.wheel_path(own).read_bytes() == content
 
 
 def test_an_artifact_of_a_ci_is_a_zip_of_wheels_named_by_a_commit(index, cache, settings, tmp_path):
