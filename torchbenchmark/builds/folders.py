@@ -1,4 +1,4 @@
-"""Folders of the cache: their removal, their size, what is in them, and logs that move."""
+"""Folders of the cache: their removal, their size, what is in them, and the logs that stay."""
 
 import contextlib
 import hashlib
@@ -6,6 +6,8 @@ import os
 import shutil
 from collections.abc import Collection
 from pathlib import Path
+
+from torchbenchmark.builds.workshop import without_credentials
 
 _BLOCK = 512  # bytes of a block as lstat counts, whatever the file system
 _LONGEST_LOG = 16 * 2**20  # bytes of a log that are kept: its end
@@ -49,11 +51,11 @@ def contents_of(folder: Path, left_out: Collection[str]) -> str:
 
 
 def keep_log(log: Path, kept: Path) -> None:
-    """Move the end of a log to where it stays."""
-    with contextlib.suppress(FileNotFoundError):
-        if log.stat().st_size > _LONGEST_LOG:
-            with open(log, "rb") as long, open(f"{log}.end", "wb") as end:
-                long.seek(-_LONGEST_LOG, os.SEEK_END)
-                shutil.copyfileobj(long, end)
-            log = Path(f"{log}.end")
-        log.replace(kept)
+    """Put the end of a log where it stays, clean of the logins that commands may have written into it."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LONGEST_LOG))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return
+    kept.write_text(without_credentials(text), encoding="utf-8")

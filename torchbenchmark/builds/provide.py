@@ -12,13 +12,7 @@ from typing import Self
 from packaging.version import InvalidVersion, Version
 
 from torchbenchmark.builds.build_address import parse_address
-from torchbenchmark.builds.build_errors import (
-    BuildFailed,
-    BuildNotFound,
-    BuildUnavailable,
-    CommandFailed,
-    NoSpace,
-)
+from torchbenchmark.builds.build_errors import BuildFailed, BuildUnavailable, CommandFailed
 from torchbenchmark.builds.cache import LOG, WHOLE, BuildCache
 from torchbenchmark.builds.cache_records import CachedWheel, EnvironmentRecord, FailureRecord, SourceRecord
 from torchbenchmark.builds.eviction import shrink
@@ -328,14 +322,3 @@ def _remember(key: str, address: str, error: Exception, shop: Workshop, cache: B
     cache.keep_failure(record, shop.log)
     told = f": {' | '.join(lines)}" if isinstance(error, CommandFailed) and lines else ""
     return BuildFailed(f"{what}{told} (log: {cache.failure_log(key)})", cache.failure_log(key), lines)
-
-
-__all__ = [
-    "BuildFailed",
-    "BuildNotFound",
-    "BuildUnavailable",
-    "NoSpace",
-    "ProvidedBuild",
-    "exact_address",
-    "provide",
-]

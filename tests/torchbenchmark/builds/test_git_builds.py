@@ -204,6 +204,16 @@ def test_a_commit_that_does_not_build_fails_and_the_next_time_at_once(
     assert second.value.remembered and second.value.lines == first.value.lines
 
 
+def test_a_login_that_a_command_writes_into_its_log_is_not_kept(index, cache, settings, repository):
+    repository.commit("2.14.0")
+    line = "echo 'fatal: https://someone:hunter2@example.org/submodule is gone' >&2; exit 1"
+    with pytest.raises(BuildFailed, match=r"https://\*\*\*@example\.org/submodule is gone") as error:
+        provide(f"git:{repository.folder}@main", cache, building(settings, line))
+    assert error.value.log is not None and "example.org/submodule" in error.value.log.read_text()
+    kept = [path for path in cache.folder.rglob("*") if path.is_file()]
+    assert not [path for path in kept if b":hunter2@" in path.read_bytes()]
+
+
 def test_a_build_that_takes_too_long_is_ended_with_all_that_it_started(index, cache, settings, repository, tmp_path):
     repository.commit("2.14.0")
     pids = tmp_path / "pids"
