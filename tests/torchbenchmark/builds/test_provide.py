@@ -142,7 +142,9 @@ def test_a_night_is_taken_from_its_index_and_latest_means_a_date(index, cache, s
 
 def test_a_night_whose_wheel_is_not_the_one_of_its_page_is_refused(index, cache, settings):
     index.add("torch", "2.14.0.dev20261120+cpu", sha256="0" * 64)
-    with pytest.raises(BenchmarkError):
+    with pytest.raises(
+        BuildFailed, match=r"pip could not get torch==2\.14\.0\.dev20261120\+cpu.*DO NOT MATCH THE HASHES"
+    ):
         provide(f"nightly:{index.address}@{NIGHT}", cache, settings)
     assert cache.environments() == [] and cache.sources() == []
 
