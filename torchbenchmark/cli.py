@@ -139,6 +139,8 @@ def run(
             for one in dict.fromkeys(device or ("cpu",))
         ]
     if dry_run:
+        if resume:
+            raise BenchmarkError("--dry-run: a run that is resumed has its plan in its file; leave --resume out")
         for request in requests:
             print_outlook(request, foresee(request))
         return EXIT_CLEAN

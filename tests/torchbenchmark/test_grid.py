@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from torchbenchmark import cli
 from torchbenchmark.dry_run import Fate, foresee
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.grid import GridOptions, choose, parse_batch_size
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry, Suite
 from torchbenchmark.shards import RunPlan, Shard
+from torchbenchmark.terminal import new_app, run_app
 
 
 def suite(**changes: object) -> Suite:
@@ -206,6 +208,34 @@ def test_test_takes_a_kind_or_as_ever_a_glob(tmp_path):
     by_glob = command_line(tmp_path, "--dry-run", "--test", "resnet18", "--test", "train")
     assert by_glob.returncode == 0
     assert "rounds: 1 measured, 9 left out" in by_glob.stdout
+
+
+def test_two_devices_are_two_runs_one_after_the_other_in_a_file_each(tmp_path, monkeypatch):
+    started = []
+
+    def note(request: RunRequest, out: Path, **_: object) -> int:
+        started.append((request.device, request.workers, out.name))
+        return 2 if request.device == "cpu" else 0
+
+    monkeypatch.setattr(cli, "_run_one", note)
+    app = new_app("")
+    cli.register(app)
+    with pytest.raises(SystemExit) as ended:
+        run_app(
+            app, ["run", "--device", "cpu", "--device", "cuda", "--workers", "3", "--out", str(tmp_path / "a.jsonl")]
+        )
+    assert started == [("cpu", 3, "a-cpu.jsonl"), ("cuda", 3, "a-cuda.jsonl")]
+    assert ended.value.code == 2, "the worst of the two"
+    started.clear()
+    with pytest.raises(SystemExit):
+        run_app(app, ["run", "--device", "cuda", "--device", "cuda", "--out", str(tmp_path / "a.jsonl")])
+    assert started == [("cuda", None, "a.jsonl")]
+
+
+def test_a_dry_run_of_a_resumed_run_is_refused(tmp_path):
+    ended = command_line(tmp_path, "--dry-run", "--resume")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: --dry-run: a run that is resumed has its plan in its file")
 
 
 def test_an_option_that_a_plan_decides_is_refused_beside_one(tmp_path):
