@@ -94,7 +94,8 @@ def test_backends_and_precisions_go_together(backend, precision, test):
 def test_a_warm_iteration_is_replayed_from_graphs(backend, test):
     model = built("resnet18", test, backend)
     iterate(model, 5)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=both) as profile:
         model.invoke()
         torch.cuda.synchronize()
     assert any("cudaGraphLaunch" in event.key for event in profile.key_averages())
@@ -129,7 +130,7 @@ def test_tf32_moves_products_and_convolutions_and_fp32_is_near_the_double_result
             off = (compute(torch.Tensor.float).double() - exact).abs().max() / exact.abs().max()
             errors[what, precision] = float(off)
     for what in work:
-        assert errors[what, "fp32"] < 1e-5, errors
+        assert errors[what, "fp32"] < 5e-5, errors
         assert errors[what, "tf32"] > 10 * errors[what, "fp32"], errors
 
 
