@@ -1,11 +1,10 @@
-"""The command `build`: makes the build that an address names, installs the one of a plan, or the one that a nightly's
-configuration means today; and `builds`: what the cache holds."""
+"""The command `build`: makes the build that an address names, or installs the one that a plan pins; and `builds`: what
+the cache holds."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel, ConfigDict
 from rich.markup import escape
 from rich.table import Table
 
@@ -13,14 +12,12 @@ from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.cache import FOLDER_VARIABLE, LIMIT_VARIABLE, BuildCache
 from torchbenchmark.builds.eviction import Item, items, remove_item, shrink
 from torchbenchmark.builds.installation import install
-from torchbenchmark.builds.nightly_index import NightlyBuild, resolve
 from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.builds.provide import provide
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.shards import read_plan
 from torchbenchmark.terminal import console, new_app, print_table
-from torchbenchmark.yaml_files import read_yaml
 
 _GIB = 2**30
 _SHORT_KEY = 12  # digits of a key that a table shows; as many or more name an entry
@@ -32,16 +29,22 @@ CacheOption = Annotated[
 LimitOption = Annotated[
     float | None, typer.Option(help=f"Size to keep the cache under, in GiB (default: ${LIMIT_VARIABLE}, or else 100).")
 ]
-
-
-class _Configuration(BaseModel):
-    """The keys that concern builds of a nightly's YAML; the rest is the nightly's to check."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    build: NightlyBuild | None = None
-    builds: BuildSettings = BuildSettings()
-    subject: str = "torch"
+AddressArgument = Annotated[
+    str | None, typer.Argument(help="The build by its address: release:torch==2.12.0, git:/src/pytorch@main, a path.")
+]
+IntoOption = Annotated[
+    Path | None, typer.Option(help="Of a pinned build: its folder, new, empty, or of an earlier build.")
+]
+PlanOption = Annotated[
+    Path | None, typer.Option(help="Plan of a run in shards (torchbench plan), which pins the build.")
+]
+MakerOption = Annotated[
+    Path | None, typer.Option(help="Interpreter that makes the virtual environment (default: this one).")
+]
+SubjectOption = Annotated[
+    str | None, typer.Option(help="With an address: the package whose speed is in question (default: torch).")
+]
+RetryOption = Annotated[bool, typer.Option("--retry", help="With an address: try again what failed before.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -54,76 +57,61 @@ def register(app: typer.Typer) -> None:
 
 
 def build_command(
-    address: Annotated[
-        str | None,
-        typer.Argument(help="The build by its address: release:torch==2.12.0, git:/src/pytorch@main, a path."),
-    ] = None,
-    into: Annotated[
-        Path | None,
-        typer.Option(help="With --plan or --config: the folder of the build, new, empty, or of an earlier."),
-    ] = None,
-    plan: Annotated[Path | None, typer.Option(help="Plan of a run in shards (torchbench plan), which pins it.")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML of the nightly: the build that its `build` means; with an address, how it makes `builds`."
-        ),
-    ] = None,
-    python: Annotated[
-        Path | None, typer.Option(help="Interpreter that makes the virtual environment (default: this one).")
-    ] = None,
-    subject: Annotated[
-        str | None, typer.Option(help="With an address: the package whose speed is in question (default: torch).")
-    ] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="With an address: try again what failed before.")] = False,
+    address: AddressArgument = None,
+    into: IntoOption = None,
+    plan: PlanOption = None,
+    python: MakerOption = None,
+    subject: SubjectOption = None,
+    retry: RetryOption = False,
     cache: CacheOption = None,
     max_gib: LimitOption = None,
 ) -> None:
     """Make or install the build to measure. The last line of the output is its interpreter."""
+    if address is not None:
+        refuse_beside_an_address(plan, into)
+        make_build(address, BuildSettings(), BuildCache.open(cache, max_gib), subject or "torch", python, retry=retry)
+    elif plan is None:
+        raise BenchmarkError("name the build by an address, or the --plan that pins it")
+    else:
+        install_pinned(pin_of_plan(plan), into, python)
+
+
+def make_build(
+    address: str, settings: BuildSettings, cache: BuildCache, subject: str, python: Path | None, *, retry: bool
+) -> None:
+    """Make the build of an address in the cache, and print its interpreter."""
     from torchbenchmark.cli import end_children_on_termination  # which registers this command
 
     end_children_on_termination()
-    if address is not None:
-        _refuse_beside_an_address(plan, into)
-        settings = read_yaml(config, _Configuration) if config is not None else _Configuration()
-        subject = subject or settings.subject
-        parsed = parse_address(address, subject)
-        with provide(
-            parsed, BuildCache.open(cache, max_gib), settings.builds, subject=subject, python=python, retry=retry
-        ) as build:
-            console.print(f"build {build.address}", markup=False)
-            print(build.interpreter)
-        return
-    if (plan is None) == (config is None):
-        raise BenchmarkError(
-            "name either the --plan that pins the build or the --config that asks for it, or an address"
-        )
+    with provide(
+        parse_address(address, subject), cache, settings, subject=subject, python=python, retry=retry
+    ) as build:
+        console.print(f"build {build.address}", markup=False)
+        print(build.interpreter)
+
+
+def install_pinned(pin: PinnedBuild, into: Path | None, python: Path | None) -> None:
+    """Install the build and print its interpreter."""
+    from torchbenchmark.cli import end_children_on_termination  # which registers this command
+
     if into is None:
         raise BenchmarkError("name the folder to install the build --into")
-    pin = _pin_of_plan(plan) if plan is not None else _pin_of_config(config)
-    interpreter = install(pin, into, python)
-    print(interpreter)
+    end_children_on_termination()
+    print(install(pin, into, python))
 
 
-def _refuse_beside_an_address(plan: Path | None, into: Path | None) -> None:
+def refuse_beside_an_address(plan: Path | None, into: Path | None) -> None:
     if plan is not None:
         raise BenchmarkError("--plan: pins a build, and so does the address; name one of them")
     if into is not None:
         raise BenchmarkError("--into: a build that an address names is made in the cache; name that with --cache")
 
 
-def _pin_of_plan(path: Path) -> PinnedBuild:
+def pin_of_plan(path: Path) -> PinnedBuild:
     pin = read_plan(path).build
     if pin is None:
         raise BenchmarkError(f"{path}: pins no build; set `build` in the configuration that the plan is made from")
     return pin
-
-
-def _pin_of_config(path: Path) -> PinnedBuild:
-    build = read_yaml(path, _Configuration).build
-    if build is None:
-        raise BenchmarkError(f"{path}: has no key build, which says what to install")
-    return resolve(build)
 
 
 def list_command(cache: CacheOption = None) -> None:
