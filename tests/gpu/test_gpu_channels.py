@@ -21,6 +21,7 @@ from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status
 from torchbenchmark.registry import load_suite
 from torchbenchmark.runner import start_run
+from torchbenchmark.worker.backends import BACKENDS
 from torchbenchmark.worker.channels import profiler, timers
 from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.launch_probe import LaunchProbe
@@ -305,3 +306,50 @@ def test_gpu_memory_of_a_known_allocation_is_exact(tmp_path):
     assert weights + 3 * batch <= peak <= weights + 3 * batch + 64 * 2**20
     assert outcome.result["channels"]["gpu_memory_cold"]["median"] >= peak - batch
     assert outcome.result["channels"]["gpu_memory_reserved"]["median"] >= peak
+
+
+def compiled_in_children(folder: Path, backend: str, modes: tuple[str, ...]) -> dict[str, dict]:
+    """The results of children that compile in these modes, one after the other, by mode."""
+    if backend not in BACKENDS:
+        pytest.skip(f"this harness has no backend {backend}")
+    (folder / "probe").mkdir()
+    (folder / "probe" / "__init__.py").write_text(MODEL)
+    model, results = ModelSource("probe", folder / "probe"), {}
+    with Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "z", folder, {}) as zygote:
+        zygote.preload([model])
+        zygote.wait_ready()
+        for mode in modes:
+            spec = SPEC | {"backend": backend, "compile_cache": {"mode": mode, "folder": str(folder / "caches")}}
+            outcome = zygote.measure(model, spec, start_method="fork", timeout_s=500, memory_limit=None)
+            assert outcome.status == "ok", outcome
+            results[mode] = outcome.result
+    return results
+
+
+def medians(result: dict) -> dict[str, float]:
+    return {name: channel["median"] for name, channel in result["channels"].items()}
+
+
+def test_inductor_compiles_cold_once_and_then_warm_and_its_kernels_are_measured(tmp_path, record_property):
+    results = compiled_in_children(tmp_path, "inductor", ("cold", "fill", "warm"))
+    cold, fill, warm = (medians(results[mode]) for mode in ("cold", "fill", "warm"))
+    record_property(
+        "figure", f"inductor: cold {cold['compile_time_cold']:.2f} s, warm {warm['compile_time_warm']:.2f} s"
+    )
+    assert warm["compile_time_warm"] < cold["compile_time_cold"]
+    assert not {name for name in fill if name.startswith("compile_time")}
+    for counted in ("graphs", "graph_breaks", "recompiles", "cudagraph_skips", "launches"):
+        assert cold[counted] == fill[counted] == warm[counted], counted
+    assert (cold["graphs"], cold["graph_breaks"], cold["recompiles"]) == (1, 0, 0)
+    assert cold["gpu_time"] > 0
+    assert [result["notes"] for result in results.values()] == [[], [], []]
+
+
+@pytest.mark.parametrize("backend", ["inductor_cudagraphs", "cudagraphs"])
+def test_what_a_compiled_cuda_graph_replays_is_measured(tmp_path, backend, record_property):
+    result = compiled_in_children(tmp_path, backend, ("cold",))["cold"]
+    channels = medians(result)
+    record_property("figure", f"{backend}: {channels['launches']:g} launches, {channels['gpu_time'] * 1e6:.1f} us")
+    assert channels["launches"] >= 1 and channels["gpu_time"] > 0
+    assert channels["cudagraph_skips"] == 0
+    assert result["notes"] == []
