@@ -17,12 +17,17 @@ class CompileCaches:
         self.scratch = scratch
         self._filled: set[str] = set()
 
-    def turn(self, experiment: Experiment, number: int) -> dict[str, str] | None:
-        """What a process of round `number` is told: {"mode", "folder"}; None for a test that compiles nothing."""
+    def turn(self, experiment: Experiment, number: int, index: int = 0) -> dict[str, str] | None:
+        """What process `index` of round `number` is told: {"mode", "folder"}; None for a test that compiles nothing.
+
+        Processes of one round may run beside each other on several GPUs, so each cold one has a folder to itself.
+        """
         if experiment.backend == "eager":
             return None
         folder = self._folder(experiment)
         if number == 1:
+            if index > 0:
+                folder = folder.with_name(f"{folder.name}-{index}")
             shutil.rmtree(folder, ignore_errors=True)
             return {"mode": "cold", "folder": str(folder)}
         return {"mode": "warm" if experiment.id in self._filled else "fill", "folder": str(folder)}
@@ -33,8 +38,10 @@ class CompileCaches:
             self._filled.add(experiment.id)
 
     def forget(self, experiment: Experiment) -> None:
-        """The test is decided: its folder may have hundreds of megabytes."""
-        shutil.rmtree(self._folder(experiment), ignore_errors=True)
+        """The test is decided: its folders may have hundreds of megabytes."""
+        folder = self._folder(experiment)
+        for one in (folder, *folder.parent.glob(f"{folder.name}-*")):
+            shutil.rmtree(one, ignore_errors=True)
 
     def _folder(self, experiment: Experiment) -> Path:
         # Short: compilers make long paths below it, and some put a socket there.

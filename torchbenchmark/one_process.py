@@ -51,7 +51,7 @@ class Measurer:
         try:
             outcome = zygote.measure(
                 ModelSource(experiment.model, self.registry.model(experiment.model).folder),
-                self._spec(experiment) | {"compile_cache": self.caches.turn(experiment, round)},
+                self._spec(experiment) | {"compile_cache": self.caches.turn(experiment, round, index)},
                 start_method=start_method,
                 timeout_s=self.measuring.timeout_s,
                 memory_limit=self.measuring.memory_limit_bytes,

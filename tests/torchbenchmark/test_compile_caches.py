@@ -34,9 +34,21 @@ def test_the_first_round_is_cold_the_second_fills_and_all_later_ones_are_warm(ca
 
 def test_every_process_of_the_first_round_finds_an_empty_folder(caches):
     assert measured(caches, 1) == "cold"
-    turn = caches.turn(COMPILED, 1)
-    assert turn["mode"] == "cold"
-    assert not Path(turn["folder"]).exists()
+    for index in (0, 1):
+        turn = caches.turn(COMPILED, 1, index)
+        assert turn["mode"] == "cold"
+        assert not Path(turn["folder"]).exists()
+
+
+def test_cold_processes_beside_each_other_share_no_folder(caches):
+    first, second = (Path(caches.turn(COMPILED, 1, index)["folder"]) for index in (0, 1))
+    first.mkdir(parents=True)
+    second.mkdir()
+    caches.turn(COMPILED, 1, 1)
+    assert first.exists() and not second.exists()
+    second.mkdir()
+    caches.forget(COMPILED)
+    assert not first.exists() and not second.exists()
 
 
 def test_what_is_kept_stays_for_the_later_rounds(caches):
