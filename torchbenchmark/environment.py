@@ -39,22 +39,19 @@ _SECRET_NAME = re.compile(
     r"|^GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)$",
     re.IGNORECASE,
 )
-# A machine's own settings of the compilers' caches. torch takes some for the last word as it is imported; a child sets
-# what its measurement needs (worker/compile_caches.py).
+# A machine's own switches of the compilers' caches. torch takes some for the last word as it is imported; a child sets
+# what its measurement needs, folders too (worker/compile_caches.py).
 COMPILER_CACHES = (
     "CUDA_CACHE_DISABLE",
-    "CUDA_CACHE_PATH",
     "TORCHINDUCTOR_AUTOGRAD_CACHE",
     "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
     "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
     "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE",
-    "TORCHINDUCTOR_CACHE_DIR",
     "TORCHINDUCTOR_FORCE_DISABLE_CACHES",
     "TORCHINDUCTOR_FX_GRAPH_CACHE",
     "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE",
     "TORCH_COMPILE_FORCE_DISABLE_CACHES",
     "TRITON_ALWAYS_COMPILE",
-    "TRITON_CACHE_DIR",
     "TRITON_REMOTE_CACHE_BACKEND",
 )
 _SECRET_VALUE = re.compile(

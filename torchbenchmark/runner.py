@@ -237,9 +237,11 @@ class Runner:
         """Measure one process of `test` and note it, unless it is to be measured again."""
         self.reporter.measuring(test)
         measured = self.measurer.measure(nursery, zygote, self.experiments[test], round=number, index=index)
-        if measured.process.status is Status.OK and self.throttling.throws_away((number, test, index), measured.gpu):
-            return _Turn(measured.zygote_lost, again=True)
-        marks = self.throttling.marks((number, test, index), measured.gpu)
+        with self._lock:
+            turn = (number, test, index)
+            if measured.process.status is Status.OK and self.throttling.throws_away(turn, measured.gpu):
+                return _Turn(measured.zygote_lost, again=True)
+            marks = self.throttling.marks(turn, measured.gpu)
         process = measured.process.model_copy(update={"notes": (*marks, *measured.process.notes)})
         with self._lock:
             if test not in self.file.records:  # else another worker's process of it has failed meanwhile
