@@ -65,6 +65,11 @@ class Nursery:
         """True if tests of this model are measured in fresh interpreters."""
         return self.spawn_all or model in self.spawned_models
 
+    def begin(self, number: int, tests: Sequence[str]) -> None:
+        """Start the zygote of a round without waiting for it, so that another nursery's can import beside it."""
+        if number not in self._waiting:
+            self._bring_up({number: tests})
+
     def zygote(self, number: int, tests: Sequence[str], later: Mapping[int, Sequence[str]]) -> Zygote | None:
         """The zygote for round `number`, with the models of `tests` imported; None if no test is left for it.
 

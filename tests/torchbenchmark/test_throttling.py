@@ -8,7 +8,6 @@ import pytest
 from torchbenchmark import runner
 from torchbenchmark.channels import COUNTING, TIMED_SECTION
 from torchbenchmark.isolation import ChildOutcome
-from torchbenchmark.places import Place
 from torchbenchmark.records import GpuState, Status
 from torchbenchmark.registry import Registry
 from torchbenchmark.run_file import RunFile

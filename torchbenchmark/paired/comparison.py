@@ -100,6 +100,11 @@ class Comparison(_Schema):
     def of_test(self, test: str) -> list[Effect]:
         return [effect for effect in self.effects if effect.test == test]
 
+    def with_effects(self, effects: tuple[Effect, ...], *, level: float, method: str) -> "Comparison":
+        """The same with other intervals, which hold together with `level`."""
+        verdict = _verdict(self.tests, effects)
+        return self.model_copy(update={"effects": effects, "level": level, "method": method, "verdict": verdict})
+
 
 @dataclass(frozen=True)
 class PairOfValues:

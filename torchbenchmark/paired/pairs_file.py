@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Build, Environment, Measuring, Process, Workload, complete_lines
+from torchbenchmark.records import Build, Environment, Measuring, Process, Status, Workload, complete_lines
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -60,6 +60,7 @@ class PairsHeader(_Schema):
     measuring: Measuring
     environment: Environment
     harness: str
+    differing: tuple[str, ...] = ()  # what the harness brings in another version on either side
 
     @model_validator(mode="after")
     def _each_test_once(self) -> "PairsHeader":
@@ -77,8 +78,8 @@ class Pair(_Schema):
     round: int
     index: int
     order: tuple[SideName, SideName]
-    base: Process
-    head: Process
+    base: Process | None = None  # None: it was not measured, as the other side was lost before
+    head: Process | None = None
 
     @model_validator(mode="after")
     def _both_sides(self) -> "Pair":
@@ -88,7 +89,7 @@ class Pair(_Schema):
 
     @property
     def ok(self) -> bool:
-        return self.base.status == self.head.status == "ok"
+        return all(process is not None and process.status is Status.OK for process in (self.base, self.head))
 
 
 @dataclass(frozen=True)

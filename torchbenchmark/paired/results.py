@@ -46,9 +46,9 @@ def collapse(pairs: Pairs, test: PairedTest) -> TestPairs:
     )
 
 
-def _mean_locations(processes: Sequence[Process]) -> dict[str, float]:
+def _mean_locations(processes: Sequence[Process | None]) -> dict[str, float]:
     """Geometric means; of what is not positive, the value if all have the same."""
-    values = [values_of(process).locations for process in processes]
+    values = [values_of(process).locations for process in processes if process is not None]
     found: dict[str, float] = {}
     for name in values[0]:
         several = [one[name] for one in values if name in one]
@@ -59,12 +59,13 @@ def _mean_locations(processes: Sequence[Process]) -> dict[str, float]:
     return found
 
 
-def failure(processes: Sequence[Process]) -> str:
+def failure(processes: Sequence[Process | None]) -> str:
     """How a side failed, if it did so in most of its processes."""
-    failed = [process for process in processes if process.status is not Status.OK]
-    if len(failed) * 2 <= len(processes):
+    measured = [process for process in processes if process is not None]
+    failed = [process for process in measured if process.status is not Status.OK]
+    if len(failed) * 2 <= len(measured):
         return ""
-    return f"{failed[-1].status} in {len(failed)} of {len(processes)} processes: {failed[-1].reason}"
+    return f"{failed[-1].status} in {len(failed)} of {len(measured)} processes: {failed[-1].reason}"
 
 
 def _now_and_then(pairs: Sequence[Pair]) -> str:
@@ -85,7 +86,7 @@ def noise_table_of(pairs: Pairs) -> NoiseTable:
     measured = [
         AaPair(pair.test, pair.round, pair.index, values_of(pair.base), values_of(pair.head))
         for pair in pairs.pairs
-        if pair.ok
+        if pair.base is not None and pair.head is not None and pair.ok
     ]
     rows = noise_of(measured, [name for name in CHANNELS if takes_covariate(name)])
     return NoiseTable(

@@ -8,11 +8,10 @@ import dataclasses
 import re
 from dataclasses import dataclass, field
 
+from torchbenchmark.builds.build_address import split_overrides
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 
-_OVERRIDES = re.compile(r"((?:@[A-Za-z_][A-Za-z0-9_.]*=[^@]*)*)")
-_OVERRIDE = re.compile(r"@([A-Za-z_][A-Za-z0-9_.]*)=([^@]*)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FIELDS = ("backend", "precision", "preset", "training_mode")
 # They decide which code is loaded, and would let a side run beside its build.
@@ -43,15 +42,14 @@ class Side:
 
 def parse_side(text: str) -> Side:
     """The side that a text names. Raises BenchmarkError naming the override that is wrong."""
-    start = next((match.start() for match in re.finditer("@", text) if _OVERRIDES.fullmatch(text, match.start())), None)
-    build, overrides = (text, "") if start is None else (text[:start], text[start:])
+    build, overrides = split_overrides(text)
     if not build:
         raise BenchmarkError(f"{text!r}: names no build; write BUILD, or BUILD@backend=inductor")
     fields: dict[str, str] = {}
     variables: dict[str, str] = {}
     batch_size: int | None = None
     seen: set[str] = set()
-    for key, value in _OVERRIDE.findall(overrides):
+    for key, value in overrides:
         if key in seen:
             raise BenchmarkError(f"{text!r}: @{key} stands twice")
         seen.add(key)

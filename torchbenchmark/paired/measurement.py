@@ -1,0 +1,401 @@
+"""Measures pairs: in every round a fresh zygote of either side, both at once, then each test once as a child of both,
+one right after the other in the order of a recorded coin. Nothing starts while something is timed."""
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import random
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from torchbenchmark import environment
+from torchbenchmark.compile_caches import CompileCaches
+from torchbenchmark.environment import Interpreter
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.experiment import Experiment
+from torchbenchmark.gpu_watch import GpuWatch
+from torchbenchmark.isolation import Zygote
+from torchbenchmark.nursery import Nursery
+from torchbenchmark.one_process import Measured, Measurer
+from torchbenchmark.paired.pairs_file import (
+    SIDES,
+    MeasuredSide,
+    Pair,
+    PairedTest,
+    Pairs,
+    PairsHeader,
+    SideName,
+    read_pairs,
+)
+from torchbenchmark.paired.results import failure, measured_tests
+from torchbenchmark.paired.sides import Side
+from torchbenchmark.places import Place, places
+from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
+from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines
+from torchbenchmark.registry import Registry
+from torchbenchmark.throttling import Throttling
+
+FAILURES_TO_BELIEVE = 3  # of fresh processes: a crash that happened once may be the machine's
+
+
+class PairsReporter(Protocol):
+    """Told what happens, for a terminal or a log."""
+
+    def planned(self, pairs: Pairs) -> None: ...
+    def round_started(self, number: int, rounds: int) -> None: ...
+    def measured(self, pair: Pair) -> None: ...
+    def round_ended(self, pairs: Pairs, number: int) -> None: ...
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class PairsRequest:
+    """What to measure: `run` says which tests and how, as for a run of one build; its rounds are pairs of each test."""
+
+    run: RunRequest
+    base: Side
+    head: Side
+
+    def side(self, name: SideName) -> Side:
+        return self.base if name == "base" else self.head
+
+
+# Which tests need no more pairs, given what was measured so far: asked at the end of every round.
+Decided = Callable[[Pairs], Collection[str]]
+
+
+def no_test_is_decided(_: Pairs) -> Collection[str]:
+    """Every test gets all its pairs."""
+    return ()
+
+
+def plan_pairs(request: PairsRequest, interpreters: Mapping[SideName, Interpreter], registry: Registry) -> PairsHeader:
+    """The header of a new comparison. Raises BenchmarkError if the sides cannot be compared, or no test is left."""
+    run = plan_run(dataclasses.replace(request.run, workers=1), interpreters["base"], registry)
+    tests = tuple(_paired_test(planned, request, interpreters, registry) for planned in run.plan)
+    if all(test.left_out for test in tests):
+        reasons = "; ".join(f"{test.base}: {test.left_out}" for test in tests[:3])
+        raise BenchmarkError(f"no test can be compared: {reasons}")
+    return PairsHeader(
+        run=run.run,
+        suite=run.suite,
+        machine_class=run.machine_class,
+        device=run.device,
+        started=run.started,
+        seed=run.seed,
+        rounds=run.rounds,
+        processes=run.processes,
+        base=_measured_side(request.base, interpreters["base"]),
+        head=_measured_side(request.head, interpreters["head"]),
+        tests=tests,
+        measuring=run.measuring,
+        environment=run.environment,
+        harness=run.harness,
+        differing=_differing_lock(interpreters),
+    )
+
+
+def _measured_side(side: Side, interpreter: Interpreter) -> MeasuredSide:
+    return MeasuredSide(asked=str(side), build=interpreter.build, variables=side.variables)
+
+
+def _differing_lock(interpreters: Mapping[SideName, Interpreter]) -> tuple[str, ...]:
+    """What the harness brings in another version on either side: then the models differ, and not only the build."""
+    base, head = interpreters["base"].lock, interpreters["head"].lock
+    names = sorted(name for name in base.keys() | head.keys() if base.get(name) != head.get(name))
+    return tuple(f"{name}: {base.get(name, 'absent')} against {head.get(name, 'absent')}" for name in names)
+
+
+def _paired_test(
+    planned: PlannedTest, request: PairsRequest, interpreters: Mapping[SideName, Interpreter], registry: Registry
+) -> PairedTest:
+    experiment = Experiment.parse(planned.test)
+    ids: dict[SideName, str] = {}
+    left_out = planned.skip
+    for name in SIDES:
+        side = request.side(name).experiment(experiment)
+        ids[name] = side.id
+        unsupported = registry.model(side.model).unsupported_reason(side)
+        missing = missing_requirement(registry, side, interpreters[name])
+        if not left_out and (reason := unsupported or missing):
+            left_out = f"{name}: {reason}"
+    return PairedTest(base=ids["base"], head=ids["head"], workload=planned.workload, left_out=left_out)
+
+
+def measure_pairs(
+    request: PairsRequest,
+    interpreters: Mapping[SideName, Interpreter],
+    out: Path,
+    reporter: PairsReporter,
+    *,
+    decided: Decided = no_test_is_decided,
+    seconds: float | None = None,
+    resume: bool = False,
+) -> Pairs:
+    """Measure the pairs of a request into `out`, and return them.
+
+    `seconds`: no round begins after so long. Raises BenchmarkError if the request cannot be planned, `out` holds
+    something, or what is resumed was begun on other builds.
+    """
+    registry = Registry(request.run.model_folders)
+    with _writing(out) as scratch:
+        if resume and out.exists() and out.stat().st_size > 0:
+            pairs = _resumed(out, request, interpreters)
+        else:
+            if out.exists() and out.stat().st_size > 0:
+                raise BenchmarkError(f"{out}: exists already; go on with --resume, or name another file with --out")
+            pairs = Pairs(plan_pairs(request, interpreters, registry), ())
+            replace_lines(out, [pairs.header])
+        work = _Work(request, pairs, interpreters, registry, out, scratch, reporter)
+        return work.execute(decided, seconds)
+
+
+@contextmanager
+def _writing(out: Path) -> Iterator[Path]:
+    """Alone with the file; gives a folder for what is only needed meanwhile."""
+    out = out.absolute()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = out.with_name(f"{out.name}.scratch")
+    with open(out.with_name(f".{out.name}.lock"), "ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BenchmarkError(f"{out}: another torchbench measures into it; wait, or name another file") from error
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        try:
+            yield scratch
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            out.with_name(f".{out.name}.lock").unlink(missing_ok=True)
+
+
+def _resumed(out: Path, request: PairsRequest, interpreters: Mapping[SideName, Interpreter]) -> Pairs:
+    pairs = read_pairs(out)
+    for name in SIDES:
+        begun: MeasuredSide = getattr(pairs.header, name)
+        now = interpreters[name].build.id
+        if (begun.asked, begun.build.id) != (str(request.side(name)), now):
+            raise BenchmarkError(
+                f"{out}: was begun with {name} {begun.asked} ({begun.build.id}), this is {request.side(name)} ({now}); "
+                "name another file with --out"
+            )
+    replace_lines(out, [pairs.header, *pairs.pairs])  # without a last line that was torn by a kill
+    return pairs
+
+
+class _Work:
+    """One comparison being measured."""
+
+    def __init__(
+        self,
+        request: PairsRequest,
+        pairs: Pairs,
+        interpreters: Mapping[SideName, Interpreter],
+        registry: Registry,
+        out: Path,
+        scratch: Path,
+        reporter: PairsReporter,
+    ) -> None:
+        self.request = request
+        self.header = pairs.header
+        self.pairs = list(pairs.pairs)
+        self.interpreters = interpreters
+        self.registry = registry
+        self.out = out
+        self.scratch = scratch
+        self.reporter = reporter
+        self.tests = {test.base: test for test in measured_tests(pairs)}
+        self.experiments = {
+            test.base: {"base": Experiment.parse(test.base), "head": Experiment.parse(test.head)}
+            for test in self.tests.values()
+        }
+        self.decided: set[str] = set()
+        measuring = self.header.measuring
+        gpus = interpreters["base"].gpus
+        self.place = places(self.header.device, 1, measuring.threads, gpus, sorted(os.sched_getaffinity(0)))[0]
+        self.watches = {self.place.gpu: GpuWatch(self.place.gpu)} if self.place.gpu is not None else {}
+        self.throttling = Throttling(len(self.tests) * self.header.rounds * self.header.processes, reporter.note)
+        self.measurers = {
+            name: Measurer(registry, measuring, CompileCaches(scratch / name), self.watches) for name in SIDES
+        }
+
+    def execute(self, decided: Decided, seconds: float | None) -> Pairs:
+        began = time.monotonic()
+        self.reporter.planned(self._so_far())
+        for difference in self.header.differing:
+            self.reporter.note(f"the sides differ beside their builds: {difference}")
+        self._drop(decided)
+        with contextlib.ExitStack() as stack:
+            for watch in self.watches.values():
+                stack.enter_context(watch)
+            nurseries = {name: stack.enter_context(self._nursery(name, self.place)) for name in SIDES}
+            for number in range(1, self.header.rounds + 1):
+                turns = self._turns(number)
+                if not turns:
+                    continue
+                if seconds is not None and time.monotonic() - began >= seconds:
+                    self.reporter.note(f"the budget of {seconds:g} s is spent after {number - 1} rounds")
+                    break
+                self.reporter.round_started(number, self.header.rounds)
+                self._measure_round(nurseries, number, turns)
+                self._drop(decided)
+                self.reporter.round_ended(self._so_far(), number)
+        return self._so_far()
+
+    def _so_far(self) -> Pairs:
+        return Pairs(self.header, tuple(self.pairs))
+
+    def _drop(self, decided: Decided) -> None:
+        """Leave out of the later rounds what is decided, by its pairs or by its failures."""
+        self.decided |= set(decided(self._so_far()))
+        for test in self.tests:
+            mine = [pair for pair in self.pairs if pair.test == test]
+            for processes in ([pair.base for pair in mine], [pair.head for pair in mine]):
+                failed = [process for process in processes if process is not None and process.status is not Status.OK]
+                if len(failed) >= FAILURES_TO_BELIEVE and failure(processes):
+                    self.decided.add(test)
+
+    def _nursery(self, name: SideName, place: Place) -> Nursery:
+        side: Side = self.request.side(name)
+
+        def decide(test: str, status: Status, reason: str) -> None:
+            self._add(_import_failure(self._base_of(name, test), name, status, reason, self.header))
+            self.decided.add(self._base_of(name, test))
+
+        return Nursery(
+            self.registry,
+            self.interpreters[name],
+            scratch=self.scratch / name,
+            variables={"TORCHBENCH_RUN": self.header.run, **side.variables},
+            note=lambda text: self.reporter.note(f"{name}: {text}"),
+            is_decided=lambda test: self._base_of(name, test) in self.decided,
+            decide=decide,
+            place=place,
+            worker=name,
+            stopping=threading.Event(),
+        )
+
+    def _base_of(self, name: SideName, test: str) -> str:
+        return next(base for base, planned in self.tests.items() if getattr(planned, name) == test)
+
+    def _turns(self, number: int) -> list[tuple[str, int]]:
+        """What round `number` still has to measure, (test, index), in the order that the seed gives."""
+        every = [(test, index) for test in self.tests for index in range(self.header.processes)]
+        random.Random(f"{self.header.seed}/{number}").shuffle(every)
+        done = {(pair.test, pair.round, pair.index) for pair in self.pairs}
+        return [
+            (test, index) for test, index in every if test not in self.decided and (test, number, index) not in done
+        ]
+
+    def _measure_round(
+        self, nurseries: Mapping[SideName, Nursery], number: int, turns: Sequence[tuple[str, int]]
+    ) -> None:
+        waiting = list(turns)
+        while waiting:
+            zygotes = self._bring_up(nurseries, number, [test for test, _ in waiting])
+            with contextlib.ExitStack() as stack:
+                for zygote in zygotes.values():
+                    stack.enter_context(zygote)
+                if len(zygotes) < len(SIDES):
+                    return  # every test that is left failed to import on one side
+                while waiting:
+                    test, index = waiting.pop(0)
+                    if test in self.decided:
+                        continue
+                    lost, again = self._measure_pair(nurseries, zygotes, number, test, index)
+                    if again:
+                        waiting.append((test, index))  # last in the round: the GPU cools down meanwhile
+                    if lost:
+                        break  # the rest of the round gets new ones, on both sides
+
+    def _bring_up(
+        self, nurseries: Mapping[SideName, Nursery], number: int, tests: Sequence[str]
+    ) -> dict[SideName, Zygote]:
+        """The zygotes of both sides, imported side by side; those that are there, if one side has none."""
+        ids = {name: [getattr(self.tests[test], name) for test in tests] for name in SIDES}
+        for name in SIDES:
+            nurseries[name].begin(number, ids[name])
+        found = {name: nurseries[name].zygote(number, ids[name], {}) for name in SIDES}
+        return {name: zygote for name, zygote in found.items() if zygote is not None}
+
+    def _measure_pair(
+        self,
+        nurseries: Mapping[SideName, Nursery],
+        zygotes: Mapping[SideName, Zygote],
+        number: int,
+        test: str,
+        index: int,
+    ) -> tuple[bool, bool]:
+        """Measure both sides in the order of the coin, and note the pair. (a zygote is lost, measure the pair again)"""
+        coin = random.Random(f"{self.header.seed}/{number}/{test}/{index}").random() < 0.5
+        order = SIDES if coin else SIDES[::-1]
+        found: dict[SideName, Measured] = {}
+        for name in order:
+            experiment = self.experiments[test][name]
+            found[name] = self.measurers[name].measure(
+                nurseries[name], zygotes[name], experiment, round=number, index=index
+            )
+            if found[name].zygote_lost:
+                break
+        lost = any(one.zygote_lost for one in found.values())
+        turn = (number, test, index)
+        for one in found.values():
+            if one.process.status is Status.OK and self.throttling.throws_away(turn, one.gpu):
+                return lost, True
+        processes = {name: self._marked(turn, one) for name, one in found.items()}
+        pair = Pair(
+            test=test,
+            round=number,
+            index=index,
+            order=order,
+            base=processes.get("base"),
+            head=processes.get("head"),
+        )
+        self._add(pair)
+        self.reporter.measured(pair)
+        return lost, False
+
+    def _marked(self, turn: tuple[int, str, int], one: Measured) -> Process:
+        marks = self.throttling.marks(turn, one.gpu)
+        return one.process.model_copy(update={"notes": (*marks, *one.process.notes)})
+
+    def _add(self, pair: Pair) -> None:
+        append_line(self.out, pair)
+        self.pairs.append(pair)
+
+
+def _import_failure(test: str, side: SideName, status: Status, reason: str, header: PairsHeader) -> Pair:
+    """A pair of which one side never came to be measured, and the other was not asked."""
+    process = Process(
+        round=1,
+        index=0,
+        zygote="none",
+        start_method="fork",
+        status=status,
+        reason=reason,
+        started=header.started,
+        seconds=0.0,
+    )
+    return Pair(test=test, round=1, index=0, order=SIDES, **{side: process})
+
+
+def inspect_sides(request: PairsRequest, pythons: Mapping[SideName, Path], subject: str) -> dict[SideName, Interpreter]:
+    """Ask the interpreters of both sides what they hold; one that serves both is asked once."""
+    asked: dict[Path, Interpreter] = {}
+    for name in SIDES:
+        python = pythons[name]
+        if python not in asked:
+            asked[python] = environment.inspect_interpreter(python, subject)
+    found = {name: asked[pythons[name]] for name in SIDES}
+    base, head = (found[name].gpus for name in SIDES)
+    if request.run.device == "cuda" and base != head:
+        raise BenchmarkError(f"base sees the GPUs {', '.join(base) or 'none'}, head {', '.join(head) or 'none'}")
+    return found

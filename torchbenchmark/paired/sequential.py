@@ -1,0 +1,59 @@
+"""A comparison that ends early: looked at after some rounds, with the error shared out over the looks.
+
+Looking again and again until something shows would find something in any two equal builds. So the rounds at which is
+looked are fixed before the first pair, and each look has its part of the error (Bonferroni over the looks, whatever is
+found at the others). A test whose first judged channel is decided at a look leaves the later rounds.
+"""
+
+import dataclasses
+from collections.abc import Collection
+
+from torchbenchmark.paired.comparison import Comparison, Criterion, Effect, compare
+from torchbenchmark.paired.noise_table import NoiseTable
+from torchbenchmark.paired.pairs_file import Pairs
+from torchbenchmark.paired.results import collapse, measured_tests
+
+LOOKS = (4, 6, 9, 12, 16, 24)
+DECIDED = ("slower", "faster", "no change")
+
+
+def looks_of(rounds: int) -> tuple[int, ...]:
+    """After which rounds is looked; the last one is always among them."""
+    return (*(look for look in LOOKS if look < rounds), rounds)
+
+
+def judge_sequentially(
+    pairs: Pairs, criterion: Criterion, noise: NoiseTable | None = None
+) -> tuple[Comparison, Collection[str]]:
+    """The verdicts so far, and the tests that are decided. It depends on the pairs alone, and so can be repeated."""
+    looks = looks_of(pairs.header.rounds)
+    tests = measured_tests(pairs)
+    each = dataclasses.replace(
+        criterion,
+        level=1 - (1 - criterion.level) / len(looks),
+        family=len(tests) * len(criterion.judged(pairs.header.device)),
+    )
+    last = max((pair.round for pair in pairs.pairs), default=0)
+    open_tests = {test.base: test for test in tests}
+    settled: dict[str, list[Effect]] = {}
+    decided: list[str] = []
+    for look in looks:
+        seen = Pairs(pairs.header, tuple(pair for pair in pairs.pairs if pair.round <= look))
+        found = compare([collapse(seen, test) for test in open_tests.values()], each, noise)
+        for test in list(open_tests):
+            effects = found.of_test(test)
+            settled[test] = effects
+            if look <= last and effects and effects[0].verdict in DECIDED:
+                decided.append(test)
+                del open_tests[test]
+        if look >= last:
+            break
+    # Failures and counts know no looks: they are exact.
+    whole = compare([collapse(pairs, test) for test in tests], each, noise)
+    effects = tuple(effect for test in tests for effect in settled[test.base])
+    result = whole.with_effects(
+        effects,
+        level=criterion.level,
+        method=f"Student t of the pairs or max-t bootstrap, looked at after {', '.join(map(str, looks))} pairs",
+    )
+    return result, decided
