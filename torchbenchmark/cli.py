@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from torchbenchmark import doctor
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.dry_run import Fate, Outlook, foresee
@@ -20,6 +21,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import PRECISIONS, TESTS
 from torchbenchmark.grid import GridOptions, parse_batch_size
 from torchbenchmark.install import install
+from torchbenchmark.paired import cli as paired_commands
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
@@ -38,6 +40,8 @@ def register(app: typer.Typer) -> None:
     app.command("install")(install)
     app.command("run")(run)
     app.command("list")(list_models)
+    paired_commands.register(app)
+    doctor.register(app)
 
 
 def run(
@@ -114,7 +118,7 @@ def run(
         requests = [
             RunRequest(
                 suite=load_suite(suite),
-                device=_device(one),
+                device=device_named(one),
                 selection=(*(one for one in test or () if one not in TESTS), *(filter or ())),
                 options=GridOptions(
                     tests=kinds,
@@ -195,7 +199,7 @@ def request_of(plan: RunPlan, shard: Shard) -> RunRequest:
     """What a shard of a planned run measures, and how."""
     return RunRequest(
         suite=load_suite(plan.suite),
-        device=_device(plan.device),
+        device=device_named(plan.device),
         rounds=plan.rounds,
         processes=plan.processes,
         subject=plan.subject,
@@ -329,7 +333,7 @@ COLUMNS: dict[str, dict[str, Callable[[Record], str]]] = {
 }
 
 
-def _device(name: str) -> str:
+def device_named(name: str) -> str:
     if name not in ("cpu", "cuda"):
         raise BenchmarkError(f"--device {name!r}: use cpu or cuda")
     return name

@@ -1,7 +1,7 @@
 """The steps of the workflows on the command line: what they tell the runner, and what they let nobody else tell it."""
 
-import hashlib
 import dataclasses
+import hashlib
 import json
 import os
 import re

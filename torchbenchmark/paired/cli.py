@@ -1,31 +1,48 @@
-"""The commands `ab`, which measures two sides in pairs, and `compare`, which looks at what was measured before."""
+"""The command `ab`: two sides measured in pairs on this machine, and judged together."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.live import Live
 from rich.text import Text
 
 from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.cache import BuildCache
 from torchbenchmark.builds.provide import provide
-from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.environment import Interpreter
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.grid import GridOptions
-from torchbenchmark.paired.measurement import PairsRequest, inspect_sides, measure_pairs
-from torchbenchmark.paired.pairs_file import SIDES, Pair, Pairs, SideName
-from torchbenchmark.paired.sides import Side, parse_side
+from torchbenchmark.paired.pairs_file import SIDES, Pairs, SideName
+from torchbenchmark.paired.sides import parse_side
 from torchbenchmark.planning import RunRequest
-from torchbenchmark.records import Status
-from torchbenchmark.registry import load_suite
-from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console, print_table
+from torchbenchmark.registry import Registry, load_suite
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console
 
 DEFAULT_PAIRS = 6
 EXIT_CODES = {"slower": EXIT_REGRESSION, "newly failing": EXIT_REGRESSION, "not measured": EXIT_BROKEN}
+
+# What takes time to import (scipy, a second or two) is imported by the commands that compute with it.
+TestsOption = Annotated[
+    list[str] | None, typer.Option("--tests", "--test", help="Tests or models (globs; may be repeated).")
+]
+SuiteOption = Annotated[str, typer.Option(help="The suite that the tests are of: a name, or the path of its YAML.")]
+DeviceOption = Annotated[str, typer.Option(help="cpu or cuda.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option(help="CPU threads of a test (default: what the suite says, or all).")
+]
+BudgetOption = Annotated[
+    float | None, typer.Option(help="Seconds of timed work per process (default: cpu 1, cuda .5).")
+]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds after which a process is ended.")]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of the order and the coins (default: drawn and recorded).")]
+SubjectOption = Annotated[str, typer.Option(help="The package whose speed is in question.")]
+ModelsOption = Annotated[
+    list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the pairs in --out.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,22 +50,16 @@ def register(app: typer.Typer) -> None:
 
 
 def ab(
-    base: Annotated[
-        str, typer.Argument(help="A build, and overrides: /venv/bin/python, release:torch==2.12.0, X@backend=inductor.")
-    ],
+    base: Annotated[str, typer.Argument(help="A build and overrides: PYTHON, release:torch==2.12.0, X@backend=jit.")],
     head: Annotated[str, typer.Argument(help="The same of the other side.")],
-    tests: Annotated[
-        list[str] | None, typer.Option("--tests", "--test", help="Tests or models (globs; may be repeated).")
-    ] = None,
-    suite: Annotated[
-        str, typer.Option(help="The suite that the tests are of, by name or by the path of its YAML.")
-    ] = "smoke",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    tests: TestsOption = None,
+    suite: SuiteOption = "smoke",
+    device: DeviceOption = "cpu",
     pairs: Annotated[
-        int, typer.Option(help="Pairs of each test: rounds, each with fresh zygotes of both sides.")
+        int, typer.Option(min=2, help="Pairs of each test: rounds, each with fresh zygotes of both sides.")
     ] = DEFAULT_PAIRS,
     processes: Annotated[
-        int, typer.Option(help="Pairs of a test in each round; they share its zygotes, and count as one.")
+        int, typer.Option(min=1, help="Pairs of a test within a round; they share its zygotes, and count as one.")
     ] = 1,
     sequential: Annotated[bool, typer.Option("--sequential", help="End a test as soon as it is decided.")] = False,
     minutes: Annotated[float | None, typer.Option(help="Begin no round after so many minutes.")] = None,
@@ -56,88 +67,113 @@ def ab(
         list[str] | None, typer.Option(help="Judge this channel (may be repeated; default: by the device).")
     ] = None,
     beyond: Annotated[
-        float | None, typer.Option(help="What `no change` means, as a share: .01 (default: gpu .01, cpu .05).")
+        float | None, typer.Option(help="What `no change` means, as a share (default: .01 of a GPU time, .05 else).")
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence of all intervals together.")] = 0.99,
     noise: Annotated[
-        Path | None, typer.Option(help="A/A table (default: that of this class, by `doctor --aa`).")
+        Path | None, typer.Option(help="A/A table (default: that of this class on this machine, if there is one).")
     ] = None,
     out: Annotated[Path, typer.Option(help="The file of pairs to write.")] = Path("pairs.jsonl"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the pairs in --out.")] = False,
+    resume: ResumeOption = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the comparison here as JSON.")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Write it here as Markdown.")] = None,
-    threads: Annotated[int | None, typer.Option(help="CPU threads of a test.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Seconds of timed work per process (default: cpu 1, cuda 0.5).")
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds after which a process is ended.")] = 600.0,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the order and the coins (default: drawn and recorded).")
-    ] = None,
-    subject: Annotated[str, typer.Option(help="The package whose speed is in question.")] = "torch",
-    models: Annotated[list[Path] | None, typer.Option("--models", help="A further folder of models.")] = None,
+    threads: ThreadsOption = None,
+    budget: BudgetOption = None,
+    timeout: TimeoutOption = 600.0,
+    seed: SeedOption = None,
+    subject: SubjectOption = "torch",
+    models: ModelsOption = None,
 ) -> int:
     """Compare two builds on this machine, side by side in pairs.
 
     Exit code 0: nothing slower, 1: slower or newly failing, 2: nothing could be measured.
     """
-    from torchbenchmark.cli import end_children_on_termination  # which registers this command
+    from torchbenchmark.cli import device_named, end_children_on_termination  # which registers this command
+    from torchbenchmark.paired.comparison import Comparison, Criterion
+    from torchbenchmark.paired.measurement import PairsRequest, inspect_sides, measure_pairs, plan_pairs
     from torchbenchmark.paired.noise_table import find_noise_table
+    from torchbenchmark.paired.results import judge_pairs
+    from torchbenchmark.paired.sequential import judge_sequentially
     from torchbenchmark.paired.tables import markdown, verdict_line
+    from torchbenchmark.paired.terminal import TerminalPairs, print_comparison
 
     end_children_on_termination()
-    criterion = criterion_of(level, beyond, channel)
-    request = PairsRequest(
-        run=RunRequest(
-            suite=load_suite(suite),
-            device=device_named(device),
-            selection=tuple(tests or ()),
-            options=GridOptions(),
-            rounds=pairs,
-            processes=processes,
-            subject=subject,
-            threads=threads,
-            budget_s=budget,
-            timeout_s=timeout,
-            seed=seed,
-            model_folders=tuple(models or ()),
-        ),
-        base=parse_side(base),
-        head=parse_side(head),
+    _check(level, beyond, minutes, channel)
+    criterion = Criterion(level=level, beyond=beyond, channels=tuple(channel or ()))
+    run = RunRequest(
+        suite=load_suite(suite),
+        device=device_named(device),
+        selection=tuple(tests or ()),
+        rounds=pairs,
+        processes=processes,
+        subject=subject,
+        threads=threads,
+        budget_s=budget,
+        timeout_s=timeout,
+        seed=seed,
+        model_folders=tuple(models or ()),
     )
+    request = PairsRequest(run, parse_side(base), parse_side(head))
     with ExitStack() as leases:
-        pythons = provide_sides(request, subject, leases)
-        interpreters = inspect_sides(request, pythons, subject)
-        with TerminalPairs(criterion, sequential) as reporter:
-            reporter.find_noise = lambda machine_class: find_noise_table(noise, machine_class)
+        pythons = provide_sides({"base": request.base.build, "head": request.head.build}, subject, leases)
+        interpreters: dict[SideName, Interpreter] = inspect_sides(request, pythons, subject)
+        header = plan_pairs(request, interpreters, Registry(run.model_folders))
+        table = find_noise_table(noise, header.machine_class)
+
+        def judge(measured: Pairs) -> tuple[Comparison, Collection[str]]:
+            if sequential:
+                return judge_sequentially(measured, criterion, table)
+            return judge_pairs(measured, criterion, table), ()
+
+        with TerminalPairs(lambda measured: judge(measured)[0]) as reporter:
             measured = measure_pairs(
                 request,
+                header,
                 interpreters,
                 out,
                 reporter,
-                decided=reporter.decided,
+                decided=lambda measured: judge(measured)[1],
                 seconds=None if minutes is None else 60 * minutes,
                 resume=resume,
             )
-    comparison, _ = reporter.judge(measured)
-    reporter.print_comparison(comparison)
-    console.print(f"pairs: {out}", markup=False)
+    comparison = judge(measured)[0]
+    print_comparison(comparison)
+    console.print(Text(f"pairs: {out}"))
     if json_file is not None:
-        write(json_file, json.dumps(as_json(comparison, measured), indent=1, allow_nan=False) + "\n")
+        content = {"kind": "comparison", "schema": 1, "out": str(out), **comparison.model_dump(mode="json")}
+        _write(json_file, json.dumps(content, indent=1, allow_nan=False) + "\n")
     if markdown_file is not None:
-        write(markdown_file, markdown(comparison, measured.header))
+        _write(markdown_file, markdown(comparison, measured.header))
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)
 
 
-def provide_sides(request: PairsRequest, subject: str, leases: ExitStack) -> dict[SideName, Path]:
+def provide_sides(addresses: dict[SideName, str], subject: str, leases: ExitStack) -> dict[SideName, Path]:
     """The interpreters of both sides; what a cache holds of them stays until the leases are let go."""
-    cache = BuildCache.open(None, None)
     found: dict[str, Path] = {}
-    for name in SIDES:
-        address = request.side(name).build
-        if address not in found:
-            parsed = parse_address(address, subject)
-            build = leases.enter_context(provide(parsed, cache, BuildSettings(), subject=subject))
-            found[address] = build.interpreter
-    return {name: found[request.side(name).build] for name in SIDES}
+    for address in dict.fromkeys(addresses[name] for name in SIDES):
+        parsed = parse_address(address, subject)
+        build = leases.enter_context(provide(parsed, BuildCache.open(None, None), subject=subject))
+        found[address] = build.interpreter
+    return {name: found[addresses[name]] for name in SIDES}
+
+
+def _check(level: float, beyond: float | None, minutes: float | None, channels: Collection[str] | None) -> None:
+    if not 0.5 <= level < 1:
+        raise BenchmarkError(f"--level {level:g}: a confidence from .5 to under 1, such as .99")
+    if beyond is not None and not 0 < beyond < 1:
+        raise BenchmarkError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .01 for 1 %")
+    if minutes is not None and not minutes > 0:
+        raise BenchmarkError(f"--minutes {minutes:g}: must be more than 0")
+    statistical = [name for name, kind in CHANNELS.items() if not kind.exact]
+    for name in channels or ():
+        if name not in statistical:
+            exact = "is compared exactly anyway" if name in CHANNELS else "is no channel"
+            raise BenchmarkError(f"--channel {name}: {exact}; those that can be judged: {', '.join(statistical)}")
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(f"{path}: cannot be written: {error.strerror}") from error

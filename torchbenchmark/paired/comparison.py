@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy
 from pydantic import BaseModel, ConfigDict
-from scipy import special
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.noise_table import NoiseTable
@@ -26,6 +25,7 @@ from torchbenchmark.statistics.simultaneous import FEWEST_PAIRS_FOR_BOOTSTRAP, m
 LEVEL = 0.99  # of all intervals of a comparison together: a comment is wrong once in a hundred
 JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
 PROBE = "host_probe"
+ADJUSTED = ("latency", "event_latency", "cpu_time")  # timed between two probes
 # How the logarithm of a CPU-side time follows that of the probe, where no A/A table tells: on a GPU host against a
 # hundred tiny launches, on the CPU against a bit of numpy and Python (docs/measuring.md).
 SLOPES = {"cuda": PRIOR_SLOPE, "cpu": 0.77}
@@ -152,7 +152,7 @@ def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable 
     judged = [one for one in series if len(one.log_ratios) >= 2]
     intervals = _intervals(judged, criterion, noise)
     plain = _intervals([one for one in judged if one.covariate], criterion, noise, adjusted=False)
-    effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion) for one in series]
+    effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion, noise) for one in series]
     counts = [count for one in tests for count in _counts(one)]
     outcomes = [_outcome(one) for one in tests]
     return Comparison(
@@ -219,9 +219,8 @@ def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
 
 
 def takes_covariate(channel: str) -> bool:
-    """A time on the CPU's side follows the speed of the host."""
-    kind = CHANNELS[channel]
-    return kind.side == "cpu" and kind.unit == "s" and channel != PROBE
+    """Whether the channel follows the speed of the host at the moment in which the probe was run beside it."""
+    return channel in ADJUSTED
 
 
 def _intervals(
@@ -258,7 +257,9 @@ def _prior(series: Sequence[_Series], noise: NoiseTable | None) -> VariancePrior
     )
 
 
-def _effect(one: _Series, interval: Interval | None, plain: Interval | None, criterion: Criterion) -> Effect:
+def _effect(
+    one: _Series, interval: Interval | None, plain: Interval | None, criterion: Criterion, noise: NoiseTable | None
+) -> Effect:
     beyond = criterion.no_change_beyond(one.channel)
     effect = Effect(
         test=one.test,
@@ -279,7 +280,7 @@ def _effect(one: _Series, interval: Interval | None, plain: Interval | None, cri
         update={
             "verdict": verdict,
             **_shares(interval),
-            "needs": _needs(interval, len(one.base), beyond) if verdict == "inconclusive" else None,
+            "needs": _needs(interval, one, beyond, noise) if verdict == "inconclusive" else None,
             "adjusted_by": PROBE if one.covariate else "",
             "unadjusted": tuple(_shares(plain).values()) if plain else None,
         }
@@ -302,12 +303,16 @@ def _judge(interval: Interval, beyond: float) -> EffectVerdict:
     return "no change" if inside else "inconclusive"
 
 
-def _needs(interval: Interval, pairs: int, beyond: float) -> int | None:
-    """How many more pairs until the interval excludes 0, or lies within `beyond`, if the estimate stays."""
+def _needs(interval: Interval, one: _Series, beyond: float, noise: NoiseTable | None) -> int | None:
+    """How many more pairs until the interval excludes 0, or lies within `beyond`, if estimate and variance stay."""
     target = max(abs(interval.estimate), math.log1p(beyond) - abs(interval.estimate))
-    critical = float(special.ndtri((1 + interval.level) / 2))
-    variance = (interval.half_width / critical) ** 2 * pairs
-    return pairs_needed(variance, pairs, target, interval.level, prior_degrees=math.inf)
+    known = noise.pair_variance(one.test, one.channel) if noise else None
+    degrees = len(one.base) - 1
+    variance, prior_degrees = float(numpy.var(one.log_ratios, ddof=1)), 0.0
+    if known is not None:
+        prior_degrees = known.degrees
+        variance = (prior_degrees * known.variance + degrees * variance) / (prior_degrees + degrees)
+    return pairs_needed(variance, len(one.base), target, interval.level, prior_degrees=prior_degrees)
 
 
 def _shares(interval: Interval) -> dict[str, float]:

@@ -131,6 +131,7 @@ def _paired_test(
 
 def measure_pairs(
     request: PairsRequest,
+    header: PairsHeader,
     interpreters: Mapping[SideName, Interpreter],
     out: Path,
     reporter: PairsReporter,
@@ -139,10 +140,10 @@ def measure_pairs(
     seconds: float | None = None,
     resume: bool = False,
 ) -> Pairs:
-    """Measure the pairs of a request into `out`, and return them.
+    """Measure the pairs of a request into `out`, and return them. `header` is what `plan_pairs` made of the request.
 
-    `seconds`: no round begins after so long. Raises BenchmarkError if the request cannot be planned, `out` holds
-    something, or what is resumed was begun on other builds.
+    `seconds`: no round begins after so long. Raises BenchmarkError if `out` holds something, or what is resumed was
+    begun on other builds.
     """
     registry = Registry(request.run.model_folders)
     with _writing(out) as scratch:
@@ -151,8 +152,8 @@ def measure_pairs(
         else:
             if out.exists() and out.stat().st_size > 0:
                 raise BenchmarkError(f"{out}: exists already; go on with --resume, or name another file with --out")
-            pairs = Pairs(plan_pairs(request, interpreters, registry), ())
-            replace_lines(out, [pairs.header])
+            pairs = Pairs(header, ())
+            replace_lines(out, [header])
         work = _Work(request, pairs, interpreters, registry, out, scratch, reporter)
         return work.execute(decided, seconds)
 

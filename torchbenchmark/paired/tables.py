@@ -14,6 +14,7 @@ from torchbenchmark.quantity import quantity
 STYLES = {"slower": "red", "newly failing": "bold red", "faster": "green", "fixed": "green", "inconclusive": "yellow"}
 _ORDER = ("slower", "inconclusive", "not measured", "faster", "no change")
 _HEADINGS = ("test", "channel", "base", "head", "change", "interval", "pairs", "verdict")
+MOST_SHOWN = 10.0  # as a share: two pairs may give an interval up to any number
 MOST_ROWS = 200  # of Markdown; a comment on GitHub has 65,536 characters
 
 
@@ -141,7 +142,9 @@ def _interval(effect: Effect) -> str:
 
 def percent(share: float | None) -> str:
     """With two decimals: half a percent is to be seen."""
-    return "" if share is None else f"{share:+.2%}"
+    if share is None:
+        return ""
+    return f"{share:+.2%}" if share < MOST_SHOWN else f"over {MOST_SHOWN:+.0%}"
 
 
 def _share(share: float) -> str:
