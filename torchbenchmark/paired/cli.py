@@ -1,4 +1,5 @@
-"""The command `ab`: two sides measured in pairs on this machine, and judged together."""
+"""The commands `ab`, which measures two sides in pairs on this machine and judges them together, and `compare`, which
+looks at what was measured before."""
 
 import json
 from collections.abc import Collection
@@ -47,6 +48,7 @@ ResumeOption = Annotated[bool, typer.Option("--resume", help="Go on with the pai
 
 def register(app: typer.Typer) -> None:
     app.command("ab")(ab)
+    app.command("compare")(compare)
 
 
 def ab(
@@ -177,3 +179,60 @@ def _write(path: Path, content: str) -> None:
         path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="A finished run (.jsonl or .jsonl.gz); or the file of pairs of an `ab`.")],
+    b: Annotated[Path | None, typer.Argument(help="The run to hold against it; none for a file of pairs.")] = None,
+    channel: Annotated[list[str] | None, typer.Option(help="Only this channel (may be repeated).")] = None,
+    level: Annotated[float, typer.Option(help="Of pairs: confidence of all intervals together.")] = 0.99,
+    beyond: Annotated[float | None, typer.Option(help="Of pairs: what `no change` means, as a share.")] = None,
+    sequential: Annotated[bool, typer.Option("--sequential", help="Of pairs: judged as they were measured.")] = False,
+    noise: Annotated[Path | None, typer.Option(help="Of pairs: the A/A table.")] = None,
+) -> int:
+    """Hold two finished runs against each other, or judge pairs again that `ab` has measured.
+
+    Of two runs: exit code 1 if a test fails in B only, else 0, as times have no verdict. Of pairs: as `ab`.
+    """
+    if b is None:
+        return _judge_again(a, level, beyond, channel, sequential, noise)
+    from torchbenchmark.paired.finished import compare_runs
+    from torchbenchmark.paired.terminal import print_finished
+    from torchbenchmark.records import read_run
+
+    for name in channel or ():
+        if name not in CHANNELS:
+            raise BenchmarkError(f"--channel {name}: is no channel; known: {', '.join(CHANNELS)}")
+    found = compare_runs(read_run(a), read_run(b), tuple(channel or ()))
+    print_finished(found)
+    failing = any(state == "newly failing" for state, _ in found.states.values())
+    return EXIT_REGRESSION if failing else EXIT_CLEAN
+
+
+def _judge_again(
+    path: Path,
+    level: float,
+    beyond: float | None,
+    channel: list[str] | None,
+    sequential: bool,
+    noise: Path | None,
+) -> int:
+    from torchbenchmark.paired.comparison import Criterion
+    from torchbenchmark.paired.noise_table import find_noise_table
+    from torchbenchmark.paired.pairs_file import read_pairs
+    from torchbenchmark.paired.results import judge_pairs
+    from torchbenchmark.paired.sequential import judge_sequentially
+    from torchbenchmark.paired.tables import verdict_line
+    from torchbenchmark.paired.terminal import print_comparison
+
+    _check(level, beyond, None, channel)
+    measured = read_pairs(path)
+    criterion = Criterion(level=level, beyond=beyond, channels=tuple(channel or ()))
+    table = find_noise_table(noise, measured.header.machine_class)
+    if sequential:
+        comparison, _ = judge_sequentially(measured, criterion, table)
+    else:
+        comparison = judge_pairs(measured, criterion, table)
+    print_comparison(comparison)
+    console.print(Text(verdict_line(comparison)), style="bold")
+    return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)

@@ -53,7 +53,7 @@ def told(effect: Effect) -> str:
     if effect.verdict == "no change":
         return f"no change beyond {_share(effect.beyond)}"
     if effect.verdict == "inconclusive":
-        needs = f"needs {effect.needs} more pairs" if effect.needs else "more pairs will hardly tell"
+        needs = "more pairs will hardly tell" if effect.needs is None else f"needs {max(1, effect.needs)} more pairs"
         return f"inconclusive: {needs}"
     return f"{effect.verdict}: {effect.reason}" if effect.reason else effect.verdict
 

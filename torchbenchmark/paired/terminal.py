@@ -4,11 +4,15 @@ from collections.abc import Callable
 
 from rich.console import Group
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
+from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.comparison import Comparison
+from torchbenchmark.paired.finished import Finished
 from torchbenchmark.paired.pairs_file import Pair, Pairs
-from torchbenchmark.paired.tables import effect_table, lines, verdict_line
+from torchbenchmark.paired.tables import effect_table, lines, percent, verdict_line
+from torchbenchmark.quantity import quantity
 from torchbenchmark.records import Process, Status
 from torchbenchmark.terminal import console, print_table
 
@@ -76,3 +80,34 @@ def print_comparison(comparison: Comparison) -> None:
         print_table(effect_table(comparison))
     for text, style in lines(comparison):
         console.print(Text(text), style=style)
+
+
+def print_finished(found: Finished) -> None:
+    """Two runs beside each other, and what they cannot tell, last, where it is read."""
+    table = Table(box=None)
+    for heading in ("test", "channel", "A", "B", "change", "spread of A", "of B", ""):
+        table.add_column(heading, justify="left" if heading in ("test", "channel", "") else "right")
+    for row in sorted(found.rows, key=lambda row: (-abs(row.change or 0.0), row.test)):
+        kind = CHANNELS[row.channel]
+        if kind.exact and row.change == 0:
+            continue
+        told = "count changed" if kind.exact else "apart" if row.beyond_spread else "within their spread"
+        cells = (
+            row.test,
+            row.channel,
+            quantity(row.a.value, kind.unit),
+            quantity(row.b.value, kind.unit),
+            percent(row.change),
+            f"{row.a.spread:.1%}",
+            f"{row.b.spread:.1%}",
+            told,
+        )
+        table.add_row(*map(Text, cells))
+    print_table(table)
+    same = sum(CHANNELS[row.channel].exact and row.change == 0 for row in found.rows)
+    console.print(f"counts: {same} are the same")
+    for test, (state, reason) in found.states.items():
+        style = "bold red" if state == "newly failing" else None
+        console.print(Text(f"{test}: {state}{f': {reason}' if reason else ''}"), style=style)
+    for line in found.cannot_know:
+        console.print(Text(f"cannot know: {line}"), style="yellow")

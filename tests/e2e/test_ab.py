@@ -1,0 +1,197 @@
+"""`torchbench ab`, `compare` and `doctor`, as they are called: real processes, real builds, real files."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from pipeline import write_suite
+from slow_build import SLOWED_MODELS, make_slow_build
+
+from torchbenchmark.paired.pairs_file import read_pairs
+from torchbenchmark.paired.sequential import looks_of
+from torchbenchmark.records import Status
+
+MISBEHAVING = Path(__file__).parents[1] / "misbehaving_models"
+BREAKS_AT_IMPORT = """
+import os
+
+if "BREAK_IMPORT" in os.environ:
+    raise RuntimeError("broken on purpose")
+
+from torchbenchmark.models.dlrm import Model as Original
+
+
+class Model(Original):
+    pass
+"""
+
+
+def suite_of(folder: Path, *models: str) -> Path:
+    return write_suite(folder, list(models))
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.quiet
+@pytest.mark.timeout(600)
+def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbench, tmp_path):
+    slow = make_slow_build(tmp_path / "slow")
+    suite = suite_of(tmp_path, "hf_Bert", "timm_vision_transformer", "resnet18", "dlrm")
+    ended = torchbench(
+        "ab", sys.executable, slow, "--suite", suite, "--pairs", 8, "--budget", 0.25, "--json", "ab.json",
+        "--markdown", "ab.md", XDG_CACHE_HOME=str(tmp_path),
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    found = json.loads((tmp_path / "ab.json").read_text())
+    by_channel = {}
+    for effect in found["effects"]:
+        by_channel.setdefault(effect["channel"], {})[effect["test"]] = effect
+    for effects in by_channel.values():
+        slower = {test for test, effect in effects.items() if effect["verdict"] == "slower"}
+        assert slower == {test for test in effects if any(model in test for model in SLOWED_MODELS)}, ended.stdout
+        assert not any(effect["verdict"] == "faster" for effect in effects.values())
+    changed = {
+        count["test"] for count in found["counts"] if count["channel"] == "operators" and count["verdict"] == "changed"
+    }
+    assert all(any(model in test for model in SLOWED_MODELS) for test in changed)
+    assert "no A/A table of this class" in found["prior"] and "no A/A table" in ended.stdout
+    assert ended.stdout.splitlines()[-1].startswith("slower: slower: ")
+    text = (tmp_path / "ab.md").read_text()
+    assert text.startswith("**`slower: slower: ") and "| `test_train[hf_Bert-cpu-eager-tiny]` |" in text
+    orders = [pair.order for pair in read_pairs(tmp_path / "pairs.jsonl").pairs]
+    assert {("base", "head"), ("head", "base")} == set(orders), "the coin falls on both sides in 32 throws"
+
+
+@pytest.fixture
+def models(tmp_path) -> Path:
+    folder = tmp_path / "models" / "breaks_at_import"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(BREAKS_AT_IMPORT)
+    source = Path(__file__).parents[2] / "torchbenchmark" / "models" / "dlrm" / "metadata.yaml"
+    (folder / "metadata.yaml").write_text(source.read_text())
+    return folder.parent
+
+
+@pytest.mark.timeout(300)
+def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_three_times(torchbench, tmp_path, models):
+    suite = suite_of(tmp_path, "raises", "healthy", "breaks_at_import")
+    sides = (f"{sys.executable}@env.WELL_BEHAVED=raises", f"{sys.executable}@env.BREAK_IMPORT=1")
+    options = ("--suite", suite, "--models", MISBEHAVING, "--models", models, "--pairs", 5, "--budget", 0.02)
+    ended = torchbench("ab", *sides, *options, "--json", "ab.json", XDG_CACHE_HOME=str(tmp_path))
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    found = json.loads((tmp_path / "ab.json").read_text())
+    outcomes = {outcome["test"]: outcome for outcome in found["tests"]}
+    raises, healthy, broken = (
+        outcomes[f"test_train[{model}-cpu-eager-tiny]"] for model in ("raises", "healthy", "breaks_at_import")
+    )
+    assert found["verdict"] == raises["verdict"] == broken["verdict"] == "newly failing"
+    assert healthy["verdict"] == "ok"
+    assert raises["reason"].startswith("head: error in 3 of 3 processes: ") and "on purpose" in raises["reason"]
+    assert "broken on purpose" in broken["reason"]
+    assert plain(ended.stdout).endswith(
+        "newly failing: newly failing: test_train[raises-cpu-eager-tiny], test_train[breaks_at_import-cpu-eager-tiny]"
+    ) or "newly failing: newly failing: " in plain(ended.stdout)
+    pairs = read_pairs(tmp_path / "pairs.jsonl")
+    of_raises = pairs.of_test("test_train[raises-cpu-eager-tiny]")
+    assert [pair.head.status for pair in of_raises] == [Status.ERROR] * 3
+    assert {pair.base.status for pair in of_raises} == {Status.OK}
+    assert len(pairs.of_test("test_train[healthy-cpu-eager-tiny]")) == 5
+
+    again = torchbench("compare", "pairs.jsonl", XDG_CACHE_HOME=str(tmp_path))
+    assert again.returncode == 1
+    assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.timeout(300)
+def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path):
+    suite = suite_of(tmp_path, "healthy")
+    options = ("--suite", suite, "--models", MISBEHAVING, "--pairs", 3, "--budget", 0.02, "--seed", 5)
+    whole = torchbench("ab", sys.executable, sys.executable, *options, XDG_CACHE_HOME=str(tmp_path))
+    assert whole.returncode == 0, whole.stdout + whole.stderr
+    file = tmp_path / "pairs.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:2]) + lines[2][:40])
+    both, cache = (sys.executable, sys.executable), {"XDG_CACHE_HOME": str(tmp_path)}
+    taken = torchbench("ab", *both, *options, **cache)
+    assert taken.returncode == 2 and "exists already; go on with --resume" in plain(taken.stderr)
+    other = torchbench(
+        "ab", sys.executable, f"{sys.executable}@env.X=1", *options, "--resume", XDG_CACHE_HOME=str(tmp_path)
+    )
+    assert other.returncode == 2 and "was begun with head" in plain(other.stderr)
+    ended = torchbench("ab", *both, *options, "--resume", **cache)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    pairs = read_pairs(file)
+    assert [(pair.round, pair.index) for pair in pairs.pairs] == [(1, 0), (2, 0), (3, 0)]
+    assert file.read_bytes().startswith(lines[0] + lines[1]), "what was measured stays"
+    assert not list(tmp_path.glob("*.scratch")) and not list(tmp_path.glob(".*.lock"))
+
+
+@pytest.mark.timeout(300)
+def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tmp_path):
+    suite = suite_of(tmp_path, "resnet18")
+    ended = torchbench(
+        "ab", sys.executable, f"{sys.executable}@batch_size=64", "--suite", suite, "--pairs", 24, "--sequential",
+        "--budget", 0.1, "--json", "ab.json", XDG_CACHE_HOME=str(tmp_path),
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    pairs = read_pairs(tmp_path / "pairs.jsonl")
+    rounds = max(pair.round for pair in pairs.pairs)
+    assert rounds in looks_of(24) and rounds < 24
+    found = json.loads((tmp_path / "ab.json").read_text())
+    assert found["method"].endswith("looked at after 4, 6, 9, 12, 16, 24 pairs")
+    assert found["tests"][0]["head_test"] == "test_train[resnet18-cpu-eager-bs64-tiny]"
+    again = torchbench("compare", "pairs.jsonl", "--sequential", XDG_CACHE_HOME=str(tmp_path))
+    assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.timeout(300)
+def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
+    suite = suite_of(tmp_path, "dlrm", "soft_actor_critic", "resnet18")
+    study = torchbench(
+        "doctor", "--aa", "--suite", suite, "--pairs", 3, "--processes", 2, "--budget", 0.05,
+        XDG_CACHE_HOME=str(tmp_path),
+    )  # fmt: skip
+    assert study.returncode == 0, study.stdout + study.stderr
+    assert "every exact count is the same in all processes" in study.stdout
+    (written,) = (tmp_path / "torchbench" / "noise").glob("cpu-*.json")
+    table = json.loads(written.read_text())
+    rows = {(row["test"], row["channel"]) for row in table["series"]}
+    assert ("test_train[dlrm-cpu-eager-tiny]", "cpu_time") in rows
+    assert all(
+        row["sd_process"] is not None and row["pair_sd"] > 0 for row in table["series"] if row["channel"] == "cpu_time"
+    )
+    judged = torchbench("compare", "aa.jsonl", XDG_CACHE_HOME=str(tmp_path))
+    assert re.search(
+        r"variances known before: A/A table of cpu-\S+, \d{4}-\d\d-\d\d, 3 pairs of 3 tests", judged.stdout
+    )
+    refused = torchbench("doctor", "--aa", "--from", "none.jsonl")
+    assert refused.returncode == 2 and "none.jsonl: cannot be read" in plain(refused.stderr)
+
+
+def test_the_doctor_says_what_makes_this_machine_noisy(torchbench):
+    ended = torchbench("doctor")
+    assert ended.returncode == 0, ended.stderr
+    assert "host probe" in ended.stdout and "make this machine noisy" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("X", "X@colour=red"), "@colour is no override"),
+        (("/no/such/python", "/no/such/python"), "/no/such/python"),
+        ((sys.executable, sys.executable, "--level", "1.5"), "--level 1.5"),
+        ((sys.executable, sys.executable, "--beyond", "2"), "--beyond 2"),
+        ((sys.executable, sys.executable, "--channel", "operators"), "operators: is compared exactly anyway"),
+        ((sys.executable, sys.executable, "--channel", "lateny"), "lateny: is no channel"),
+        ((sys.executable, f"{sys.executable}@backend=cudagraphs"), "no test can be compared"),
+        ((sys.executable, sys.executable, "--tests", "no_model"), "no_model"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_one_line(torchbench, arguments, said):
+    ended = torchbench("ab", *arguments)
+    assert ended.returncode == 2, ended.stdout
+    assert said in plain(ended.stderr) and len(ended.stderr.strip().splitlines()) <= 3, ended.stderr
