@@ -42,8 +42,8 @@ def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbenc
     slow = make_slow_build(tmp_path / "slow")
     suite = suite_of(tmp_path, "hf_Bert", "timm_vision_transformer", "resnet18", "dlrm")
     ended = torchbench(
-        "ab", sys.executable, slow, "--suite", suite, "--pairs", 8, "--budget", 0.25, "--json", "ab.json",
-        "--markdown", "ab.md", XDG_CACHE_HOME=str(tmp_path),
+        "ab", sys.executable, slow, "--suite", suite, "--pairs", 8, "--threads", 1, "--budget", 0.25,
+        "--json", "ab.json", "--markdown", "ab.md", XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert ended.returncode == 1, ended.stdout + ended.stderr
     found = json.loads((tmp_path / "ab.json").read_text())
@@ -135,7 +135,7 @@ def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tm
     suite = suite_of(tmp_path, "resnet18")
     ended = torchbench(
         "ab", sys.executable, f"{sys.executable}@batch_size=64", "--suite", suite, "--pairs", 24, "--sequential",
-        "--budget", 0.1, "--json", "ab.json", XDG_CACHE_HOME=str(tmp_path),
+        "--threads", 1, "--budget", 0.1, "--json", "ab.json", XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert ended.returncode == 1, ended.stdout + ended.stderr
     pairs = read_pairs(tmp_path / "pairs.jsonl")
@@ -152,7 +152,7 @@ def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tm
 def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
     suite = suite_of(tmp_path, "dlrm", "soft_actor_critic", "resnet18")
     study = torchbench(
-        "doctor", "--aa", "--suite", suite, "--pairs", 3, "--processes", 2, "--budget", 0.05,
+        "doctor", "--aa", "--suite", suite, "--pairs", 3, "--processes", 2, "--threads", 1, "--budget", 0.05,
         XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert study.returncode == 0, study.stdout + study.stderr

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy
 from pydantic import BaseModel, ConfigDict
+from scipy import special
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.noise_table import NoiseTable
@@ -31,6 +32,7 @@ ADJUSTED = ("latency", "event_latency", "cpu_time")  # timed between two probes
 SLOPES = {"cuda": PRIOR_SLOPE, "cpu": 0.77}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
+FEWEST_PROBES = 3  # before it is asked whether the probe itself moved
 _SAMPLES_FOR_999 = 10_000
 
 EffectVerdict = Literal["slower", "faster", "no change", "inconclusive", "not measured"]
@@ -178,6 +180,7 @@ class _Series:
     head: tuple[float, ...]
     probes: tuple[float, ...]  # ln of head over base of the probe; empty if it is not the covariate
     slope: float
+    probe_moved: bool  # the probe itself is slower on one side, so it is no measure of the host
 
     @property
     def name(self) -> tuple[str, str]:
@@ -207,15 +210,27 @@ def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
         pair.base.get(PROBE, 0) > 0 and pair.head.get(PROBE, 0) > 0 for pair in pairs
     )
     slope = noise.slope(channel) if noise else None
+    probes = [math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs] if probed else []
+    moved = _differs(probes)
     return _Series(
         test=one.test,
         channel=channel,
         device=one.device,
         base=tuple(pair.base[channel] for pair in pairs),
         head=tuple(pair.head[channel] for pair in pairs),
-        probes=tuple(math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs) if probed else (),
+        probes=() if moved else tuple(probes),
+        probe_moved=moved,
         slope=SLOPES[one.device] if slope is None else slope,
     )
+
+
+def _differs(probes: Sequence[float]) -> bool:
+    """Whether the probe runs slower on one side than on the other (two-sided t at 5 %). A covariate must owe nothing to
+    the side: threads of a test that spin on while the probe runs slow it, and to adjust by it would hide the build."""
+    if len(probes) < FEWEST_PROBES or not numpy.ptp(probes):
+        return False
+    error = float(numpy.std(probes, ddof=1)) / math.sqrt(len(probes))
+    return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, 0.975)) * error
 
 
 def takes_covariate(channel: str) -> bool:
@@ -282,6 +297,7 @@ def _effect(
             **_shares(interval),
             "needs": _needs(interval, one, beyond, noise) if verdict == "inconclusive" else None,
             "adjusted_by": PROBE if one.covariate else "",
+            "reason": "the host probe differs between the sides, so it adjusts nothing" if one.probe_moved else "",
             "unadjusted": tuple(_shares(plain).values()) if plain else None,
         }
     )

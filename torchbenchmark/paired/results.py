@@ -72,11 +72,10 @@ def _now_and_then(pairs: Sequence[Pair]) -> str:
     """What to say of sides that fail in some of their processes, but not in most."""
     told = []
     for side, processes in (("base", [pair.base for pair in pairs]), ("head", [pair.head for pair in pairs])):
-        failed = [process for process in processes if process.status is not Status.OK]
+        measured = [process for process in processes if process is not None]
+        failed = [process for process in measured if process.status is not Status.OK]
         if failed and not failure(processes):
-            told.append(
-                f"{side}: {failed[-1].status} in {len(failed)} of {len(processes)} processes: {failed[-1].reason}"
-            )
+            told.append(f"{side}: {failed[-1].status} in {len(failed)} of {len(measured)}: {failed[-1].reason}")
     return "; ".join(told)
 
 

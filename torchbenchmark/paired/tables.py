@@ -55,7 +55,7 @@ def told(effect: Effect) -> str:
     if effect.verdict == "inconclusive":
         needs = "more pairs will hardly tell" if effect.needs is None else f"needs {max(1, effect.needs)} more pairs"
         return f"inconclusive: {needs}"
-    return f"{effect.verdict}: {effect.reason}" if effect.reason else effect.verdict
+    return f"{effect.verdict}: {effect.reason}" if effect.verdict == "not measured" else effect.verdict
 
 
 def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
@@ -70,6 +70,9 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     same = sum(count.verdict == "same" for count in comparison.counts)
     if same:
         said.append((f"counts: {same} are the same on both sides", None))
+    for effect in comparison.effects:
+        if effect.reason and effect.verdict != "not measured":
+            said.append((f"{effect.test} {effect.channel}: {effect.reason}", None))
     adjusted = {effect.channel for effect in comparison.effects if effect.adjusted_by}
     if adjusted:
         said.append((f"adjusted by the host probe: {', '.join(sorted(adjusted))}", None))

@@ -113,6 +113,16 @@ def test_a_slow_host_is_no_slow_build_where_the_probe_tells():
     assert low < 0 < high and high - low > 5 * (effect.high - effect.low)
 
 
+def test_a_probe_that_one_side_slows_itself_does_not_hide_the_side():
+    generator = numpy.random.default_rng(4)
+    noise = numpy.exp(generator.normal(0, 0.02, (4, 8)))
+    probes = list(zip(0.001 * noise[0], 0.0016 * noise[1], strict=True))
+    one = pairs_of(TESTS[0], 0.01 * noise[2], 0.015 * noise[3], channel="latency", probes=probes)
+    (effect,) = compare([one], Criterion(channels=("latency",))).effects
+    assert effect.verdict == "slower" and effect.low < 0.5 < effect.high
+    assert effect.adjusted_by == "" and "adjusts nothing" in effect.reason
+
+
 def test_kernel_time_is_not_adjusted_by_the_host():
     probes = [(0.001, 0.002)] * 6
     base = [1.0, 1.001, 0.999, 1.0, 1.001, 0.999]
