@@ -1,0 +1,110 @@
+"""The noise table from pairs whose noise was planted."""
+
+import math
+
+import numpy
+import pytest
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.paired.noise import AaPair, noise_of
+from torchbenchmark.paired.noise_table import MOST_DEGREES, NoiseTable, find_noise_table, read_noise_table
+from torchbenchmark.paired.values import ProcessValues
+
+TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(6)]
+
+
+def study(seed, rounds, processes, *, zygote, process, iteration=0.0, probe=0.0, slope=0.0, extra=()):
+    """Pairs of `TESTS` with planted standard deviations of logarithms."""
+    generator = numpy.random.default_rng(seed)
+
+    def values(name, level):
+        host = generator.normal(0, probe)
+        centre = level + generator.normal(0, process) + slope * host
+        samples = tuple(numpy.exp(centre + generator.normal(0, iteration, 15)) * 0.01)
+        return ProcessValues(
+            name,
+            {"gpu_time": float(numpy.median(samples)), "latency": float(numpy.median(samples)),
+             "host_probe": 0.001 * math.exp(host), **dict(extra)},
+            {"gpu_time": samples, "latency": samples, "host_probe": (0.001 * math.exp(host),)},
+        )  # fmt: skip
+
+    pairs = []
+    for test in TESTS:
+        for number in range(rounds):
+            levels = generator.normal(0, zygote, 2)
+            for index in range(processes):
+                sides = [values(f"{side}{number}", level) for side, level in zip("bh", levels, strict=True)]
+                pairs.append(AaPair(test, number, index, *sides))
+    return pairs
+
+
+def channel(rows, name):
+    return next(one for one in rows.channels if one.channel == name)
+
+
+def test_the_levels_and_the_variance_of_a_pair_are_those_that_were_planted():
+    rows = noise_of(study(1, 40, 3, zygote=0.01, process=0.005, iteration=0.004), [])
+    mine = [row for row in rows.series if row.channel == "gpu_time"]
+    assert len(mine) == 6
+    assert numpy.mean([row.sd_zygote for row in mine]) == pytest.approx(0.01, rel=0.15)
+    assert numpy.mean([row.sd_process for row in mine]) == pytest.approx(0.005, rel=0.15)
+    assert numpy.mean([row.sd_iteration for row in mine]) == pytest.approx(0.004, rel=0.1)
+    of_a_pair = math.sqrt(2 * (0.01**2 + 0.005**2))
+    assert channel(rows, "gpu_time").pair_sd == pytest.approx(of_a_pair, rel=0.1)
+    between_zygotes = math.sqrt(2 * (0.01**2 + 0.005**2 / 3))
+    assert channel(rows, "gpu_time").margin == pytest.approx(1.96 * between_zygotes, rel=0.15)
+    assert channel(rows, "gpu_time").degrees == MOST_DEGREES, "all tests have one variance"
+
+
+def test_a_channel_that_follows_the_host_is_told_with_its_slope_and_what_is_left():
+    pairs = study(2, 30, 1, zygote=0.0, process=0.01, probe=0.2, slope=0.8)
+    rows = noise_of(pairs, ["latency"])
+    assert channel(rows, "latency").slope == pytest.approx(0.8, abs=0.05)
+    assert channel(rows, "latency").pair_sd == pytest.approx(0.01 * math.sqrt(2), rel=0.2)
+    assert channel(rows, "gpu_time").slope is None
+    assert channel(rows, "gpu_time").pair_sd > 10 * channel(rows, "latency").pair_sd
+
+
+def test_a_count_that_was_not_the_same_every_time_is_listed():
+    steady = noise_of(study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items()), [])
+    assert steady.not_exact == ()
+    pairs = study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items())
+    odd = pairs[0]
+    other = ProcessValues(odd.other.zygote, {**odd.other.locations, "launches": 8.0}, odd.other.samples)
+    (exception,) = noise_of([AaPair(odd.test, odd.round, odd.index, odd.one, other), *pairs[1:]], []).not_exact
+    assert (exception.test, exception.channel, exception.values) == (TESTS[0], "launches", (7.0, 8.0))
+
+
+def test_one_round_makes_no_table():
+    assert noise_of(study(4, 1, 3, zygote=0.01, process=0.01), []).series == ()
+
+
+def table(rows):
+    return NoiseTable(
+        machine_class="cuda-x1",
+        device="cuda",
+        made="2026-11-28T00:00:00Z",
+        build="b",
+        environment="e",
+        harness="h",
+        rounds=4,
+        processes=1,
+        series=rows.series,
+        channels=rows.channels,
+    )
+
+
+def test_a_table_is_read_as_it_was_written_and_only_for_its_own_class(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    rows = noise_of(study(5, 4, 1, zygote=0.01, process=0.01), [])
+    path = tmp_path / "torchbench" / "noise" / "cuda-x1.json"
+    assert find_noise_table(None, "cuda-x1") is None
+    table(rows).write(path)
+    assert find_noise_table(None, "cuda-x1") == table(rows) == read_noise_table(path)
+    with pytest.raises(BenchmarkError, match="is the A/A table of class cuda-x1, and this machine is cuda-x2"):
+        find_noise_table(path, "cuda-x2")
+    path.write_text("{}")
+    with pytest.raises(BenchmarkError, match=r"cuda-x1\.json: .*make it again with `torchbench doctor --aa`"):
+        read_noise_table(path)
+    with pytest.raises(BenchmarkError, match="cannot be read"):
+        find_noise_table(tmp_path / "none.json", "cuda-x1")
