@@ -1,5 +1,6 @@
 """The command `build`: that of the measuring part, and also the build that a nightly's configuration means today."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from torchbenchmark.builds.cli import (
     make_build,
     pin_of_plan,
     refuse_beside_an_address,
+    register_cache,
 )
 from torchbenchmark.builds.nightly_index import resolve
 from torchbenchmark.builds.pinned import PinnedBuild
@@ -29,6 +31,7 @@ from torchbenchmark.builds.pinned import PinnedBuild
 
 def register(app: typer.Typer) -> None:
     app.command("build")(build_command)
+    register_cache(app)
 
 
 def build_command(
@@ -51,12 +54,12 @@ def build_command(
     if address is not None:
         refuse_beside_an_address(plan, into)
         chosen = load_config(config) if config is not None else NightlyConfig()
-        opened = BuildCache.open(cache, max_gib)
+        opened = partial(BuildCache.open, cache, max_gib)
         make_build(address, chosen.builds, opened, subject or chosen.subject, python, retry=retry)
     elif plan is not None and config is None:
-        install_pinned(pin_of_plan(plan), into, python)
+        install_pinned(lambda: pin_of_plan(plan), into, python)
     elif config is not None and plan is None:
-        install_pinned(_pin_of_config(config), into, python)
+        install_pinned(lambda: _pin_of_config(config), into, python)
     else:
         raise BotError("name either the --plan that pins the build or the --config that asks for it, or an address")
 

