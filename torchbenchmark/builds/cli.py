@@ -97,9 +97,8 @@ def make_build(
     from torchbenchmark.cli import end_children_on_termination  # which registers this command
 
     end_children_on_termination()
-    with provide(
-        parse_address(address, subject), cache, settings, subject=subject, python=python, retry=retry
-    ) as build:
+    parsed = parse_address(address, subject)
+    with provide(parsed, cache(), settings, subject=subject, python=python, retry=retry) as build:
         console.print(f"build {build.address}", markup=False)
         print(build.interpreter)
 
