@@ -40,9 +40,9 @@ def plain(text: str) -> str:
 @pytest.mark.timeout(600)
 def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbench, tmp_path):
     slow = make_slow_build(tmp_path / "slow")
-    suite = suite_of(tmp_path, "hf_Bert", "timm_vision_transformer", "resnet18", "dlrm")
+    suite = suite_of(tmp_path, "hf_Bert", "resnet18", "dlrm")
     ended = torchbench(
-        "ab", sys.executable, slow, "--suite", suite, "--pairs", 8, "--threads", 1, "--budget", 0.25,
+        "ab", sys.executable, slow, "--suite", suite, "--pairs", 7, "--threads", 1, "--budget", 0.25,
         "--json", "ab.json", "--markdown", "ab.md", XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert ended.returncode == 1, ended.stdout + ended.stderr
@@ -63,7 +63,7 @@ def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbenc
     text = (tmp_path / "ab.md").read_text()
     assert text.startswith("**`slower: slower: ") and "| `test_train[hf_Bert-cpu-eager-tiny]` |" in text
     orders = [pair.order for pair in read_pairs(tmp_path / "pairs.jsonl").pairs]
-    assert {("base", "head"), ("head", "base")} == set(orders), "the coin falls on both sides in 32 throws"
+    assert {("base", "head"), ("head", "base")} == set(orders), "the coin falls on both sides in 21 throws"
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_th
 @pytest.mark.timeout(300)
 def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path):
     suite = suite_of(tmp_path, "healthy")
-    options = ("--suite", suite, "--models", MISBEHAVING, "--pairs", 3, "--budget", 0.02, "--seed", 5)
+    options = ("--suite", suite, "--models", MISBEHAVING, "--pairs", 2, "--budget", 0.02, "--seed", 5)
     whole = torchbench("ab", sys.executable, sys.executable, *options, XDG_CACHE_HOME=str(tmp_path))
     assert whole.returncode == 0, whole.stdout + whole.stderr
     file = tmp_path / "pairs.jsonl"
@@ -125,7 +125,7 @@ def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path)
     ended = torchbench("ab", *both, *options, "--resume", **cache)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     pairs = read_pairs(file)
-    assert [(pair.round, pair.index) for pair in pairs.pairs] == [(1, 0), (2, 0), (3, 0)]
+    assert [(pair.round, pair.index) for pair in pairs.pairs] == [(1, 0), (2, 0)]
     assert file.read_bytes().startswith(lines[0] + lines[1]), "what was measured stays"
     assert not list(tmp_path.glob("*.scratch")) and not list(tmp_path.glob(".*.lock"))
 
