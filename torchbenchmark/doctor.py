@@ -23,12 +23,12 @@ from torchbenchmark.paired.cli import (
     TestsOption,
     ThreadsOption,
     TimeoutOption,
-    provide_sides,
+    plan_sides,
 )
 from torchbenchmark.paired.pairs_file import Pairs, read_pairs
 from torchbenchmark.paired.sides import parse_side
 from torchbenchmark.planning import RunRequest
-from torchbenchmark.registry import Registry, load_suite
+from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, console, print_table
 
 if TYPE_CHECKING:
@@ -101,16 +101,13 @@ def doctor(
 
 def _measure(run: RunRequest, build: str, out: Path, *, resume: bool) -> Pairs:
     from torchbenchmark.paired.comparison import Criterion
-    from torchbenchmark.paired.measurement import PairsRequest, inspect_sides, measure_pairs, plan_pairs
+    from torchbenchmark.paired.measurement import measure_pairs
     from torchbenchmark.paired.results import judge_pairs
     from torchbenchmark.paired.terminal import TerminalPairs
 
     side = parse_side(build)
-    request = PairsRequest(run, side, side)
     with ExitStack() as leases:
-        pythons = provide_sides({"base": side.build, "head": side.build}, run.subject, leases)
-        interpreters = inspect_sides(request, pythons, run.subject)
-        header = plan_pairs(request, interpreters, Registry(run.model_folders))
+        request, header, interpreters = plan_sides(run, side, side, leases)
         with TerminalPairs(lambda measured: judge_pairs(measured, Criterion())) as reporter:
             return measure_pairs(request, header, interpreters, out, reporter, resume=resume)
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -16,11 +16,15 @@ from torchbenchmark.builds.provide import provide
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.environment import Interpreter
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.paired.pairs_file import SIDES, Pairs, SideName
-from torchbenchmark.paired.sides import parse_side
+from torchbenchmark.paired.pairs_file import SIDES, Pairs, PairsHeader, SideName
+from torchbenchmark.paired.sides import Side, parse_side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console
+
+if TYPE_CHECKING:
+    from torchbenchmark.paired.comparison import Comparison
+    from torchbenchmark.paired.measurement import PairsRequest
 
 DEFAULT_PAIRS = 6
 EXIT_CODES = {"slower": EXIT_REGRESSION, "newly failing": EXIT_REGRESSION, "not measured": EXIT_BROKEN}
@@ -91,11 +95,10 @@ def ab(
     Exit code 0: nothing slower, 1: slower or newly failing, 2: nothing could be measured.
     """
     from torchbenchmark.cli import device_named, end_children_on_termination  # which registers this command
-    from torchbenchmark.paired.comparison import Comparison, Criterion
-    from torchbenchmark.paired.measurement import PairsRequest, inspect_sides, measure_pairs, plan_pairs
+    from torchbenchmark.paired.comparison import Criterion
+    from torchbenchmark.paired.measurement import measure_pairs
     from torchbenchmark.paired.noise_table import find_noise_table
-    from torchbenchmark.paired.results import judge_pairs
-    from torchbenchmark.paired.sequential import judge_sequentially
+    from torchbenchmark.paired.sequential import judge
     from torchbenchmark.paired.tables import markdown, verdict_line
     from torchbenchmark.paired.terminal import TerminalPairs, print_comparison
 
@@ -115,30 +118,25 @@ def ab(
         seed=seed,
         model_folders=tuple(models or ()),
     )
-    request = PairsRequest(run, parse_side(base), parse_side(head))
     with ExitStack() as leases:
-        pythons = provide_sides({"base": request.base.build, "head": request.head.build}, subject, leases)
-        interpreters: dict[SideName, Interpreter] = inspect_sides(request, pythons, subject)
-        header = plan_pairs(request, interpreters, Registry(run.model_folders))
+        request, header, interpreters = plan_sides(run, parse_side(base), parse_side(head), leases)
         table = find_noise_table(noise, header.machine_class)
 
-        def judge(measured: Pairs) -> tuple[Comparison, Collection[str]]:
-            if sequential:
-                return judge_sequentially(measured, criterion, table)
-            return judge_pairs(measured, criterion, table), ()
+        def judged(measured: Pairs) -> "tuple[Comparison, Collection[str]]":
+            return judge(measured, criterion, table, sequential=sequential)
 
-        with TerminalPairs(lambda measured: judge(measured)[0]) as reporter:
+        with TerminalPairs(lambda measured: judged(measured)[0]) as reporter:
             measured = measure_pairs(
                 request,
                 header,
                 interpreters,
                 out,
                 reporter,
-                decided=lambda measured: judge(measured)[1],
+                decided=lambda measured: judged(measured)[1],
                 seconds=None if minutes is None else 60 * minutes,
                 resume=resume,
             )
-    comparison = judge(measured)[0]
+    comparison, _ = judged(measured)
     print_comparison(comparison)
     console.print(Text(f"pairs: {out}"))
     if json_file is not None:
@@ -150,14 +148,22 @@ def ab(
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)
 
 
-def provide_sides(addresses: dict[SideName, str], subject: str, leases: ExitStack) -> dict[SideName, Path]:
-    """The interpreters of both sides; what a cache holds of them stays until the leases are let go."""
+def plan_sides(
+    run: RunRequest, base: Side, head: Side, leases: ExitStack
+) -> "tuple[PairsRequest, PairsHeader, dict[SideName, Interpreter]]":
+    """Both sides provided and looked at, and what will be measured. What a cache holds of them stays until the leases
+    are let go."""
+    from torchbenchmark.paired.measurement import PairsRequest, inspect_sides, plan_pairs
+
+    request = PairsRequest(run, base, head)
     found: dict[str, Path] = {}
-    for address in dict.fromkeys(addresses[name] for name in SIDES):
-        parsed = parse_address(address, subject)
-        build = leases.enter_context(provide(parsed, BuildCache.open(None, None), subject=subject))
+    for address in dict.fromkeys((base.build, head.build)):
+        parsed = parse_address(address, run.subject)
+        build = leases.enter_context(provide(parsed, BuildCache.open(None, None), subject=run.subject))
         found[address] = build.interpreter
-    return {name: found[addresses[name]] for name in SIDES}
+    pythons = {name: found[request.side(name).build] for name in SIDES}
+    interpreters = inspect_sides(request, pythons, run.subject)
+    return request, plan_pairs(request, interpreters, Registry(run.model_folders)), interpreters
 
 
 def _check(level: float, beyond: float | None, minutes: float | None, channels: Collection[str] | None) -> None:
@@ -220,8 +226,7 @@ def _judge_again(
     from torchbenchmark.paired.comparison import Criterion
     from torchbenchmark.paired.noise_table import find_noise_table
     from torchbenchmark.paired.pairs_file import read_pairs
-    from torchbenchmark.paired.results import judge_pairs
-    from torchbenchmark.paired.sequential import judge_sequentially
+    from torchbenchmark.paired.sequential import judge
     from torchbenchmark.paired.tables import verdict_line
     from torchbenchmark.paired.terminal import print_comparison
 
@@ -229,10 +234,7 @@ def _judge_again(
     measured = read_pairs(path)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(channel or ()))
     table = find_noise_table(noise, measured.header.machine_class)
-    if sequential:
-        comparison, _ = judge_sequentially(measured, criterion, table)
-    else:
-        comparison = judge_pairs(measured, criterion, table)
+    comparison, _ = judge(measured, criterion, table, sequential=sequential)
     print_comparison(comparison)
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)

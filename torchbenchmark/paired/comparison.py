@@ -102,11 +102,6 @@ class Comparison(_Schema):
     def of_test(self, test: str) -> list[Effect]:
         return [effect for effect in self.effects if effect.test == test]
 
-    def with_effects(self, effects: tuple[Effect, ...], *, level: float, method: str) -> "Comparison":
-        """The same with other intervals, which hold together with `level`."""
-        verdict = _verdict(self.tests, effects)
-        return self.model_copy(update={"effects": effects, "level": level, "method": method, "verdict": verdict})
-
 
 @dataclass(frozen=True)
 class PairOfValues:
@@ -155,17 +150,30 @@ def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable 
     intervals = _intervals(judged, criterion, noise)
     plain = _intervals([one for one in judged if one.covariate], criterion, noise, adjusted=False)
     effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion, noise) for one in series]
-    counts = [count for one in tests for count in _counts(one)]
+    family = max(criterion.family, len(judged))
+    return assemble(tests, effects, level=criterion.level, family=family, method=_method(judged), noise=noise)
+
+
+def assemble(
+    tests: Sequence[TestPairs],
+    effects: Sequence[Effect],
+    *,
+    level: float,
+    family: int,
+    method: str,
+    noise: NoiseTable | None,
+) -> Comparison:
+    """The comparison of these effects, with how the tests ended and with their counts, which need no interval."""
     outcomes = [_outcome(one) for one in tests]
     return Comparison(
         verdict=_verdict(outcomes, effects),
-        level=criterion.level,
-        family=max(criterion.family, len(judged)),
-        method=_method(judged),
+        level=level,
+        family=family,
+        method=method,
         prior=noise.title if noise else "none: no A/A table of this class, each series stands for itself",
         tests=tuple(outcomes),
         effects=tuple(effects),
-        counts=tuple(counts),
+        counts=tuple(count for one in tests for count in _counts(one)),
     )
 
 

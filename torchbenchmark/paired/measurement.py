@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from torchbenchmark import environment
 from torchbenchmark.compile_caches import CompileCaches
@@ -168,7 +168,9 @@ def _writing(out: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BenchmarkError(f"{out}: another torchbench measures into it; wait, or name another file") from error
+            raise _busy(out) from error
+        if not _is_there(lock):  # its last holder has removed it since it was opened: another may hold the next one
+            raise _busy(out)
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
         try:
@@ -176,6 +178,18 @@ def _writing(out: Path) -> Iterator[Path]:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
             out.with_name(f".{out.name}.lock").unlink(missing_ok=True)
+
+
+def _busy(out: Path) -> BenchmarkError:
+    return BenchmarkError(f"{out}: another torchbench measures into it; wait, or name another file")
+
+
+def _is_there(lock: BinaryIO) -> bool:
+    """Whether the open file is still the one of its name."""
+    try:
+        return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
+    except FileNotFoundError:
+        return False
 
 
 def _resumed(out: Path, request: PairsRequest, interpreters: Mapping[SideName, Interpreter]) -> Pairs:

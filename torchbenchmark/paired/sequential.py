@@ -8,10 +8,10 @@ found at the others). A test whose first judged channel is decided at a look lea
 import dataclasses
 from collections.abc import Collection
 
-from torchbenchmark.paired.comparison import Comparison, Criterion, Effect, compare
+from torchbenchmark.paired.comparison import Comparison, Criterion, Effect, assemble, compare
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.paired.pairs_file import Pairs
-from torchbenchmark.paired.results import collapse, measured_tests
+from torchbenchmark.paired.results import collapse, judge_pairs, measured_tests
 
 LOOKS = (4, 6, 9, 12, 16, 24)
 DECIDED = ("slower", "faster", "no change")
@@ -48,12 +48,19 @@ def judge_sequentially(
                 del open_tests[test]
         if look >= last:
             break
-    # Failures and counts know no looks: they are exact.
-    whole = compare([collapse(pairs, test) for test in tests], each, noise)
-    effects = tuple(effect for test in tests for effect in settled[test.base])
-    result = whole.with_effects(
-        effects,
+    comparison = assemble(
+        [collapse(pairs, test) for test in tests],  # failures and counts know no looks: they are exact
+        [effect for test in tests for effect in settled[test.base]],
         level=criterion.level,
+        family=each.family,
         method=f"Student t of the pairs or max-t bootstrap, looked at after {', '.join(map(str, looks))} pairs",
+        noise=noise,
     )
-    return result, decided
+    return comparison, decided
+
+
+def judge(
+    pairs: Pairs, criterion: Criterion, noise: NoiseTable | None, *, sequential: bool
+) -> tuple[Comparison, Collection[str]]:
+    """The verdicts so far, and the tests that need no more pairs: none unless it was asked to end early."""
+    return judge_sequentially(pairs, criterion, noise) if sequential else (judge_pairs(pairs, criterion, noise), ())
