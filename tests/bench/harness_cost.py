@@ -3,14 +3,17 @@
 1. Request to the first synchronised tensor on the device: a forked child against a fresh interpreter that imports torch
    and the model, both from the driver's request to the same point of the child.
 2. The timed loop around an empty call, over the median timed unit of each test of the smoke suite.
+3. On a GPU: the seconds of the profiled section and of the whole child (fork to exit), of the tests of `--suite`.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,7 @@ from torchbenchmark import environment
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.isolation import ModelSource, Zygote
 from torchbenchmark.nursery import ZYGOTE_SCRIPT
-from torchbenchmark.planning import RunRequest
+from torchbenchmark.planning import DEFAULT_BUDGET_S, MIN_SAMPLES, MIN_UNIT_S, WARMUP_CAP_BUDGETS, RunRequest
 from torchbenchmark.records import Record, Status, read_run
 from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.runner import start_run
@@ -29,7 +32,9 @@ from torchbenchmark.worker.timing import Timed
 
 FORK_FLOOR, FORK_AIM = 1 / 5, 1 / 20
 LOOP_FLOOR, LOOP_AIM = 0.005, 0.001
+PROFILED_AIM = 0.2  # of the whole child
 REPEATS = 7
+PROFILED = "profiled section"
 FIRST_TENSOR = "build"  # the stage that a child enters once it holds a synchronised tensor
 
 
@@ -45,6 +50,10 @@ class Empty:
 
     def invoke(self) -> tuple:
         return ()
+
+
+def sources(registry: Registry, names: Iterable[str]) -> list[ModelSource]:
+    return [ModelSource(name, registry.model(name).folder) for name in names]
 
 
 def time_to_first_tensor(device: str, models: list[ModelSource]) -> dict[str, list[float]]:
@@ -77,6 +86,35 @@ def time_to_first_tensor(device: str, models: list[ModelSource]) -> dict[str, li
     return seconds
 
 
+def profiled_seconds(models: list[ModelSource]) -> dict[str, tuple[float, float]]:
+    """Per test of the models on the GPU: seconds of the profiled section, and of the whole child, fork to exit."""
+    found: dict[str, tuple[float, float]] = {}
+    budget = DEFAULT_BUDGET_S["cuda"]
+    spec = {
+        "device": "cuda", "backend": "eager", "precision": "fp32", "batch_size": None, "preset": "full",
+        "training_mode": "", "threads": 1, "budget_s": budget, "warmup_cap_s": WARMUP_CAP_BUDGETS * budget,
+        "min_unit_s": MIN_UNIT_S, "min_samples": MIN_SAMPLES,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "bench", Path(scratch), {})
+        with zygote:
+            zygote.preload(models)
+            zygote.wait_ready()
+            for model, test in itertools.product(models, ("train", "eval")):
+                entered: list[tuple[str, float]] = []
+
+                def note(stage: str, entered: list[tuple[str, float]] = entered) -> None:
+                    entered.append((stage, time.monotonic()))
+
+                outcome = zygote.measure(
+                    model, spec | {"test": test}, start_method="fork", timeout_s=300, memory_limit=None, on_stage=note
+                )
+                assert outcome.status == "ok", outcome
+                at = [stage for stage, _ in entered].index(PROFILED)
+                found[f"{model.name} {test}"] = (entered[at + 1][1] - entered[at][1], outcome.seconds)
+    return found
+
+
 def smoke_records(device: str) -> list[Record]:
     with tempfile.TemporaryDirectory() as folder:
         request = RunRequest(suite=load_suite("smoke"), device=device, rounds=1, threads=1, budget_s=0.5)
@@ -105,11 +143,12 @@ def loop_shares(records: list[Record]) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--suite", default="v1", help="whose profiled sections are timed on a GPU")
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     options = parser.parse_args()
     registry = Registry()
     suite = load_suite("smoke")
-    models = [ModelSource(name, registry.model(name).folder) for name in suite.models]
+    models = sources(registry, suite.models)
 
     first = {name: statistics.median(values) for name, values in time_to_first_tensor(options.device, models).items()}
     fork_ratio = first["fork"] / first["spawn"]
@@ -129,8 +168,20 @@ def main() -> int:
     console.print(table)
     for test, share in sorted(shares.items(), key=lambda item: -item[1]):
         console.print(f"  {Experiment.parse(test).id}: {share:.6f}", markup=False)
+    told = {"where": where, "first_tensor_s": first, "loop_shares": shares}
+    if options.device == "cuda":
+        profiled = profiled_seconds(sources(registry, load_suite(options.suite).models))
+        sections, children = map(sum, zip(*profiled.values(), strict=True))
+        share = sections / children
+        console.print(
+            f"profiled sections of {len(profiled)} tests of {options.suite}: {sections:.1f} s of {children:.1f} s of "
+            f"their children, {share:.1%} ({'aim' if share <= PROFILED_AIM else 'aim missed'}: {PROFILED_AIM:.0%})"
+        )
+        for test, (section, child) in sorted(profiled.items(), key=lambda item: -item[1][0] / item[1][1]):
+            console.print(f"  {test}: {section:.2f} of {child:.2f} s, {section / child:.1%}", markup=False)
+        told |= {"profiled_s": profiled}
     if options.json:
-        options.json.write_text(json.dumps({"where": where, "first_tensor_s": first, "loop_shares": shares}, indent=1))
+        options.json.write_text(json.dumps(told, indent=1))
     return 0 if fork_ratio <= FORK_FLOOR and worst <= LOOP_FLOOR else 1
 
 

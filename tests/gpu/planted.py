@@ -1,28 +1,41 @@
-"""Plants a slow-down of one kernel into every model, measures it in pairs, and measures the same build against itself.
+"""Plants slow-downs into every model, measures them in pairs, and measures the same build against itself.
 
-Both sides of a planted comparison launch one kernel more than the model, over a buffer of the same size; that of head
-runs over more rows, so launches and memory are the same and only kernel time tells. How many rows make 0.7 to 1 % of a
-test's kernel time is calibrated with the profiler first. docs/measuring.md has the figures that this gave.
+On the GPU's side both sides of a comparison launch one kernel more than the model, over a buffer of the same size; that
+of head writes more rows, so launches and memory are the same and only kernel time tells. How many rows make 0.7 to 1 %
+of a test's kernel time is calibrated inside the model, as the kernel moves what its neighbours find in the caches. On
+the CPU's side head does Python work, or calls operators, in every iteration. docs/measuring.md has the figures.
 
     python tests/gpu/planted.py calibrate --into FOLDER
     python tests/gpu/planted.py ab --into FOLDER [--aa NUMBER]
     python tests/gpu/planted.py host --into FOLDER
+    python tests/gpu/planted.py tell --into FOLDER [--noise TABLE]      # of what was measured; needs no GPU
 """
 
 import argparse
 import json
+import multiprocessing
+import os
+import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "timm_vision_transformer", "hf_Bert", "hf_GPT2", "dlrm")
 MODELS += ("soft_actor_critic",)
-SHARES = (0.0075, 0.0095)  # of the test's kernel time; drawn evenly over the tests
-FLOOR_S = 4e-6  # what the planted kernel lasts on the side of base: less cannot be told from a launch
-MOST_ROWS = 2**28
+TESTS = tuple(f"{model} {test}" for model in MODELS for test in ("train", "eval"))
+BAND = (0.007, 0.01)  # of the test's kernel time
+SHARES = (0.0075, 0.0095)  # aimed at, drawn evenly over the tests
+FLOOR_ROWS = 1 << 18  # of the planted kernel on the side of base: a few microseconds
+MOST_ROWS = 1 << 30
+CALIBRATIONS = 6
 PAIRS = 6
 HOST_TESTS = ("planted_resnet50", "planted_mobilenet_v2")
 HOST_PAIRS = 12
+HOST_SHARE = 0.1  # of the latency, added as Python work
+HOST_OPERATORS = 20
 
 WRAPPER = '''"""{model}, with one kernel more, whose length the environment says, and with Python work beside it."""
 
@@ -42,12 +55,15 @@ class Model(Original):
         self.buffer = torch.ones(plan["buffer"], device=self.device)
         self.rows = self.buffer[: plan["rows"]]
         self.spins = plan.get("spins", 0)
+        self.operators = plan.get("operators", 0)
 
     def invoke(self):
         self.rows.fill_(1.0)
         total = 0
         for number in range(self.spins):
             total += number
+        for _ in range(self.operators):
+            self.rows.view(-1)
         return super().invoke()
 '''
 
@@ -65,122 +81,213 @@ def make_models(into: Path) -> Path:
     return folder
 
 
-def kernel_seconds(rows: int, buffer) -> float:
-    """The median duration of the planted kernel over so many rows, from the profiler.
-
-    It writes and reads nothing, so that it lasts as long in a model, which leaves it nothing in the caches.
-    """
-    import statistics
-
+def kernel_seconds(model: Any, rows: int) -> float:
+    """Kernel time of one iteration of the model with so many rows in the planted kernel: the median of some."""
     import torch
 
-    part = buffer[:rows]
+    from torchbenchmark.worker.channels.profiler import activity_of
+
+    model.rows = model.buffer[:rows]
+    began = time.perf_counter()
+    model.invoke()
+    torch.cuda.synchronize()
+    iterations = max(5, min(20, int(0.1 / (time.perf_counter() - began))))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
-        for _ in range(30):
-            part.fill_(1.0)
+        for _ in range(iterations):
+            model.invoke()
+            torch.cuda.synchronize()
+    found = [activity_of(event) for event in seen.profiler.kineto_results.events()]
+    kernels = sorted((one for one in found if one is not None and not one.is_copy), key=lambda one: one.start_ns)
+    each, rest = divmod(len(kernels), iterations)
+    if rest or not each:
+        raise RuntimeError(f"{len(kernels)} kernels in {iterations} iterations")
+    totals = [sum(one.duration_ns for one in kernels[first : first + each]) for first in range(0, len(kernels), each)]
+    return statistics.median(totals) / 1e9
+
+
+def difference(model: Any, rows: int, repeats: int) -> tuple[float, float]:
+    """(kernel time on the side of base, what the longer kernel adds to it), measured by turns in this process."""
+    short, added = [], []
+    for _ in range(repeats):
+        before, long, after = (kernel_seconds(model, count) for count in (FLOOR_ROWS, rows, FLOOR_ROWS))
+        short += [before, after]
+        added.append(long - (before + after) / 2)
+    return statistics.median(short), statistics.median(added)
+
+
+def calibrate_test(name: str, share: float, folder: Path, answer: Any) -> None:
+    """In a process of its own: the rows that make the test slower by the share, and what they come to."""
+    import torch
+
+    from torchbenchmark.worker.loading import import_model
+    from torchbenchmark.worker.precisions import apply_precision
+
+    model_name, test = name.split()
+    kind = import_model(f"planted_{model_name}", str(folder / f"planted_{model_name}")).Model
+    model = kind(test=test, device="cuda", batch_size=None, preset="full")
+    apply_precision("fp32", model)
+    model.buffer = torch.ones(MOST_ROWS, device="cuda")
+    model.rows = model.buffer[:FLOOR_ROWS]
+    latencies = []
+    for _ in range(60):
+        began = time.perf_counter()
+        model.invoke()
         torch.cuda.synchronize()
-    lasted = [one.duration_ns() for one in seen.profiler.kineto_results.events() if "elementwise" in one.name()]
-    if len(lasted) != 30:
-        raise RuntimeError(f"the profiler saw {len(lasted)} of 30 kernels")
-    return statistics.median(lasted[10:]) / 1e9
+        latencies.append(time.perf_counter() - began)
+    rows, low, high = 2 * FLOOR_ROWS, FLOOR_ROWS, MOST_ROWS
+    for _ in range(CALIBRATIONS):
+        base, added = difference(model, rows, 1)
+        wanted = share * base
+        low, high = (max(low, rows), high) if added < wanted else (low, min(high, rows))
+        guess = FLOOR_ROWS + (rows - FLOOR_ROWS) * wanted / added if added > 0.1 * wanted else rows * 4
+        rows = int(min(max(guess, low + (high - low) * 0.02, FLOOR_ROWS + 1), high))
+    base, added = difference(model, rows, 5)
+    answer.put({"rows": rows, "kernel_s": base, "added_s": added, "latency_s": statistics.median(latencies[20:])})
 
 
 def calibrate(into: Path) -> None:
-    """Which rows make the kernel as long as wanted, for every test: `plan-base.json` and `plan-head.json`."""
+    """Which rows make the kernel as long as wanted, for every test: `plan-base.json`, `plan-head.json`, `told.json`."""
     import torch
 
+    from torchbenchmark.worker.loading import import_model
+
     folder = make_models(into)
-    flat = {f"{model} {test}": {"buffer": 1024, "rows": 1024} for model in MODELS for test in ("train", "eval")}
+    flat = {name: {"buffer": FLOOR_ROWS, "rows": FLOOR_ROWS} for name in TESTS}
     (into / "plan-flat.json").write_text(json.dumps(flat))
-    command = [sys.executable, "-m", "torchbenchmark", "run", "--suite", str(into / "suite.yaml"), "--device", "cuda"]
-    command += ["--models", str(folder), "--rounds", "1", "--budget", "0.1", "--out", str(into / "flat.jsonl")]
-    import os
-
-    subprocess.run(command, env={**os.environ, "PLANTED": str(into / "plan-flat.json")}, check=True)
-    from torchbenchmark.records import read_run
-
-    kernels = {}
-    for record in read_run(into / "flat.jsonl").records:
-        model, test = record.test.partition("[planted_")[2].partition("-")[0], record.test[5:].partition("[")[0]
-        kernels[f"{model} {test}"] = record.process_channels("gpu_time")[0].median
-    buffer = torch.ones(MOST_ROWS, device="cuda")
-    grid = sorted({int(2 ** (power / 4)) for power in range(4 * 12, 4 * 28 + 1)})
-    lasts = [(rows, kernel_seconds(rows, buffer)) for rows in grid]
+    os.environ["PLANTED"] = str(into / "plan-flat.json")
+    for model in MODELS:
+        import_model(f"planted_{model}", str(folder / f"planted_{model}"))
+    assert not torch.cuda.is_initialized()  # the children are forks
+    fork = multiprocessing.get_context("fork")
     base, head, told = {}, {}, {}
-    for number, (name, seconds) in enumerate(sorted(kernels.items())):
-        share = SHARES[0] + (SHARES[1] - SHARES[0]) * number / (len(kernels) - 1)
-        start = rows_for(FLOOR_S, lasts)
-        short = kernel_seconds(start, buffer)
-        wanted = short + share * seconds
-        rows = rows_for(wanted, lasts)
-        for _ in range(6):  # closer than the grid
-            long = kernel_seconds(rows, buffer)
-            rows = min(max(int(rows * (1 + 0.8 * (wanted - long) / long)), start + 1), MOST_ROWS)
-        long = kernel_seconds(rows, buffer)
-        base[name], head[name] = {"buffer": rows, "rows": start}, {"buffer": rows, "rows": rows}
-        told[name] = {"kernel_s": seconds, "planted_s": long - short, "share": (long - short) / (seconds + short)}
-        planted = f"{1e6 * (long - short):8.2f} µs = {told[name]['share']:.2%}"
-        print(f"{name:35s} kernels {seconds * 1e3:8.3f} ms, planted {planted}")
-    for name, content in (("base", base), ("head", head), ("told", told)):
-        (into / f"plan-{name}.json").write_text(json.dumps(content, indent=1))
+    for number, name in enumerate(TESTS):
+        share = SHARES[0] + (SHARES[1] - SHARES[0]) * number / (len(TESTS) - 1)
+        answer = fork.Queue()
+        child = fork.Process(target=calibrate_test, args=(name, share, folder, answer))
+        child.start()
+        found = answer.get(timeout=120)
+        child.join()
+        rows = found["rows"]
+        base[name], head[name] = {"buffer": rows, "rows": FLOOR_ROWS}, {"buffer": rows, "rows": rows}
+        told[name] = {**found, "share": found["added_s"] / found["kernel_s"]}
+        print(
+            f"{name:35s} kernels {found['kernel_s'] * 1e3:8.3f} ms, {rows} rows, "
+            f"planted {1e6 * found['added_s']:8.2f} µs = {told[name]['share']:.2%}",
+            flush=True,
+        )
+    for stem, content in (("plan-base", base), ("plan-head", head), ("told", told)):
+        (into / f"{stem}.json").write_text(json.dumps(content, indent=1))
 
 
-def rows_for(seconds: float, lasts: list[tuple[int, float]]) -> int:
-    """The first grid point that lasts as long, or the longest."""
-    return next((rows for rows, lasted in lasts if lasted >= seconds), lasts[-1][0])
+def ab(into: Path, name: str, sides: tuple[Path, Path], options: list[str]) -> None:
+    """`torchbench ab` of this build with either plan; goes on with what it has if it was cut off."""
+    command = [
+        sys.executable,
+        "-m",
+        "torchbenchmark",
+        "ab",
+        *(f"{sys.executable}@env.PLANTED={side}" for side in sides),
+    ]
+    command += ["--suite", str(into / "suite.yaml"), "--models", str(into / "models"), "--device", "cuda", *options]
+    out = into / f"{name}.jsonl"
+    command += ["--out", str(out), "--json", str(into / f"{name}.json"), "--markdown", str(into / f"{name}.md")]
+    subprocess.run([*command, "--resume"] if out.exists() else command, check=False)
 
 
 def compare(into: Path, aa: int | None, budget: float, tests: list[str]) -> None:
+    sides = (into / "plan-base.json", into / ("plan-head.json" if aa is None else "plan-base.json"))
+    chosen = [word for test in tests for word in ("--tests", test)]
     name = "planted" if aa is None else f"aa{aa}"
-    head = "head" if aa is None else "base"
-    command = [sys.executable, "-m", "torchbenchmark", "ab"]
-    command += [
-        f"{sys.executable}@env.PLANTED={into}/plan-base.json",
-        f"{sys.executable}@env.PLANTED={into}/plan-{head}.json",
-    ]
-    command += ["--suite", str(into / "suite.yaml"), "--models", str(into / "models"), "--device", "cuda"]
-    for test in tests:
-        command += ["--tests", test]
-    command += ["--pairs", str(PAIRS), "--budget", str(budget), "--out", str(into / f"{name}.jsonl")]
-    command += ["--json", str(into / f"{name}.json"), "--markdown", str(into / f"{name}.md")]
-    subprocess.run(command, check=False)
+    ab(into, name, sides, [*chosen, "--pairs", str(PAIRS), "--budget", str(budget)])
 
 
 def host(into: Path) -> None:
-    """Python work worth 10 % of the latency of launch-bound tests: what `latency` needs with the probe and without."""
-    import time
-
-    from torchbenchmark.records import read_run
-
+    """Python work worth 10 % of the latency of launch-bound tests; then operators in its place."""
     began = time.perf_counter()
     total = 0
     for number in range(10_000_000):
         total += number
     a_spin = (time.perf_counter() - began) / 10_000_000
+    told = json.loads((into / "told.json").read_text())
     base = json.loads((into / "plan-base.json").read_text())
-    head = json.loads((into / "plan-base.json").read_text())
-    for record in read_run(into / "flat.jsonl").records:
-        model, test = record.test.partition("[planted_")[2].partition("-")[0], record.test[5:].partition("[")[0]
-        latency = record.process_channels("latency")[0].median
-        head[f"{model} {test}"]["spins"] = int(0.1 * latency / a_spin)
-    for name, content in (("host-base", base), ("host-head", head)):
+    spinning = {
+        name: {**plan, "spins": int(HOST_SHARE * told[name]["latency_s"] / a_spin)} for name, plan in base.items()
+    }
+    calling = {name: {**plan, "operators": HOST_OPERATORS} for name, plan in base.items()}
+    for name, content in (("spinning", spinning), ("calling", calling)):
         (into / f"plan-{name}.json").write_text(json.dumps(content))
-    command = [sys.executable, "-m", "torchbenchmark", "ab"]
-    command += [f"{sys.executable}@env.PLANTED={into}/plan-host-{side}.json" for side in ("base", "head")]
-    command += ["--suite", str(into / "suite.yaml"), "--models", str(into / "models"), "--device", "cuda"]
-    for test in HOST_TESTS:
-        command += ["--tests", f"test_eval[{test}-*"]
-    command += ["--pairs", str(HOST_PAIRS), "--channel", "latency", "--out", str(into / "host.jsonl")]
-    subprocess.run([*command, "--json", str(into / "host.json")], check=False)
+    tests = [word for test in HOST_TESTS for word in ("--tests", f"test_eval[{test}-*")]
+    for name, pairs in (("spinning", HOST_PAIRS), ("calling", 2)):
+        sides = (into / "plan-base.json", into / f"plan-{name}.json")
+        ab(into, f"host-{name}", sides, [*tests, "--pairs", str(pairs), "--channel", "latency"])
+
+
+def tell(into: Path, noise: Path | None) -> None:
+    """What the comparisons found, judged without an A/A table and with one."""
+    from torchbenchmark.paired.comparison import Criterion, TestPairs
+    from torchbenchmark.paired.comparison import compare as judged
+    from torchbenchmark.paired.noise_table import read_noise_table
+    from torchbenchmark.paired.pairs_file import read_pairs
+    from torchbenchmark.paired.results import collapse, measured_tests
+
+    tables = [None, read_noise_table(noise)] if noise else [None]
+    told = json.loads((into / "told.json").read_text())
+
+    def name_of(test: str) -> str:
+        return f"{test.partition('[planted_')[2].partition('-')[0]} {test[5:].partition('[')[0]}"
+
+    for file in sorted(into.glob("*.jsonl")):
+        pairs = read_pairs(file)
+        tests = [collapse(pairs, test) for test in measured_tests(pairs)]
+        for table in tables:
+            comparison = judged(tests, Criterion(), table)
+            called = [one for one in comparison.effects if one.verdict in ("slower", "faster")]
+            print(
+                f"\n{file.name}, {'no table' if table is None else table.title}: {comparison.family} intervals at "
+                f"{comparison.level:.0%}, {min(one.pairs for one in comparison.effects)} pairs; called: {len(called)}"
+            )
+            for one in comparison.effects if file.stem == "planted" else called:
+                if one.effect is None or one.low is None or one.high is None:
+                    continue
+                planted = told.get(name_of(one.test), {}).get("share", 0.0) if one.channel == "gpu_time" else 0.0
+                inside = "in the band" if BAND[0] <= planted <= BAND[1] else ""
+                print(
+                    f"  {one.test:52s} {one.channel:9s} {one.verdict:13s} {one.effect:+.2%} "
+                    f"[{one.low:+.2%}, {one.high:+.2%}]  planted {planted:.2%} {inside}"
+                )
+            for count in comparison.counts:
+                if count.verdict != "same":
+                    print(f"  {count.test:52s} {count.channel} {count.verdict}: {count.base} {count.head}")
+        if file.stem == "host-spinning":
+            tell_pairs_needed(tests, judged, Criterion(channels=("latency",)), tables[-1], TestPairs)
+
+
+def tell_pairs_needed(tests: Any, judged: Callable, criterion: Any, table: Any, kind: type) -> None:
+    """The fewest pairs, in the order in which they were measured, from which on `latency` stays called slower."""
+    total = min(len(one.pairs) for one in tests)
+    calls: dict[tuple[str, str], list[int]] = {}
+    for number in range(2, total + 1):
+        first = [kind(one.test, one.head_test, one.device, one.pairs[:number]) for one in tests]
+        for effect in judged(first, criterion, table).effects:
+            if effect.low is not None and effect.low > 0:
+                calls.setdefault((effect.test, "with the probe"), []).append(number)
+            if effect.unadjusted is not None and effect.unadjusted[1] > 0:
+                calls.setdefault((effect.test, "without"), []).append(number)
+    for one in tests:
+        for how in ("with the probe", "without"):
+            numbers = calls.get((one.test, how), [])
+            stays = next((n for n in numbers if all(m in numbers for m in range(n, total + 1))), None)
+            print(f"  {one.test}: latency called {how} from {stays} pairs on (of {total})")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("calibrate", "ab", "host"))
+    parser.add_argument("what", choices=("calibrate", "ab", "host", "tell"))
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--aa", type=int)
     parser.add_argument("--budget", type=float, default=0.1)
     parser.add_argument("--tests", action="append", default=[])
+    parser.add_argument("--noise", type=Path)
     options = parser.parse_args()
     into = options.into.absolute()
     into.mkdir(parents=True, exist_ok=True)
@@ -188,8 +295,10 @@ def main() -> None:
         calibrate(into)
     elif options.what == "ab":
         compare(into, options.aa, options.budget, options.tests)
-    else:
+    elif options.what == "host":
         host(into)
+    else:
+        tell(into, options.noise)
 
 
 if __name__ == "__main__":
