@@ -13,13 +13,13 @@ the CPU's side head does Python work, or calls operators, in every iteration. do
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +224,7 @@ def host(into: Path) -> None:
 
 def tell(into: Path, noise: Path | None) -> None:
     """What the comparisons found, judged without an A/A table and with one."""
-    from torchbenchmark.paired.comparison import Criterion, TestPairs
+    from torchbenchmark.paired.comparison import Criterion
     from torchbenchmark.paired.comparison import compare as judged
     from torchbenchmark.paired.noise_table import read_noise_table
     from torchbenchmark.paired.pairs_file import read_pairs
@@ -258,26 +258,33 @@ def tell(into: Path, noise: Path | None) -> None:
             for count in comparison.counts:
                 if count.verdict != "same":
                     print(f"  {count.test:52s} {count.channel} {count.verdict}: {count.base} {count.head}")
-        if file.stem == "host-spinning":
-            tell_pairs_needed(tests, judged, Criterion(channels=("latency",)), tables[-1], TestPairs)
+        if file.stem.startswith(("host-spinning", "aa")):
+            tell_pairs_needed(tests, tables[-1])
 
 
-def tell_pairs_needed(tests: Any, judged: Callable, criterion: Any, table: Any, kind: type) -> None:
-    """The fewest pairs, in the order in which they were measured, from which on `latency` stays called slower."""
-    total = min(len(one.pairs) for one in tests)
-    calls: dict[tuple[str, str], list[int]] = {}
-    for number in range(2, total + 1):
-        first = [kind(one.test, one.head_test, one.device, one.pairs[:number]) for one in tests]
-        for effect in judged(first, criterion, table).effects:
-            if effect.low is not None and effect.low > 0:
-                calls.setdefault((effect.test, "with the probe"), []).append(number)
-            if effect.unadjusted is not None and effect.unadjusted[1] > 0:
-                calls.setdefault((effect.test, "without"), []).append(number)
+def tell_pairs_needed(tests: Any, noise: Any) -> None:
+    """How many pairs `latency` needs for +10 % by the spread of these, with the probe as covariate and without, in
+    tests of which the host sets the time for most of an iteration."""
+    from torchbenchmark.paired.comparison import LEVEL
+    from torchbenchmark.paired.host_speed import SLOPES, host_bound, host_log_ratio
+    from torchbenchmark.statistics.pairs_needed import pairs_needed
+
+    slope = (noise.slope("latency") if noise else None) or SLOPES["cuda"]
     for one in tests:
-        for how in ("with the probe", "without"):
-            numbers = calls.get((one.test, how), [])
-            stays = next((n for n in numbers if all(m in numbers for m in range(n, total + 1))), None)
-            print(f"  {one.test}: latency called {how} from {stays} pairs on (of {total})")
+        busy = [min(side["gpu_busy"] / side["latency"] for side in (pair.base, pair.head)) for pair in one.pairs]
+        if len(busy) < 3 or host_bound(statistics.median(busy)) < 1:
+            continue
+        plain = [math.log(pair.head["latency"] / pair.base["latency"]) for pair in one.pairs]
+        hosts = [host_log_ratio(pair.base, pair.head, "cuda") or 0.0 for pair in one.pairs]
+        adjusted = [ratio - slope * host for ratio, host in zip(plain, hosts, strict=True)]
+        needed = [
+            2 + (pairs_needed(statistics.variance(ratios), 2, math.log1p(HOST_SHARE), LEVEL) or 0)
+            for ratios in (adjusted, plain)
+        ]
+        print(
+            f"  {one.test:52s} latency, {len(plain)} pairs: spread {statistics.stdev(adjusted):.1%} with the probe, "
+            f"{statistics.stdev(plain):.1%} without; +{HOST_SHARE:.0%} needs {needed[0]} and {needed[1]} pairs"
+        )
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from torchbenchmark.rules import RULES, ruled_out
         (Experiment("m", "eval", "cpu", precision="tf32"), "TF32 is a mode of NVIDIA's tensor cores"),
         (Experiment("m", "train", "cuda", precision="fp16"), "do not train"),
         (Experiment("m", "train", "cpu", "jit", "amp_fp16"), "TorchScript derives under autocast"),
+        (Experiment("m", "eval", "cuda", "jit", "amp_fp16"), "find no cuDNN engine in amp_fp16"),
         (Experiment("m", "eval", "cpu", "warp"), "there is no backend 'warp'"),
     ],
     ids=lambda value: value.id if isinstance(value, Experiment) else "",
@@ -52,5 +53,5 @@ def test_the_grid_loses_to_the_rules_what_they_say_and_no_more():
         device: sum(ruled_out(experiment) is None for experiment in whole if experiment.device == device)
         for device in DEVICES
     }
-    # cpu: 6 backends x (5 precisions for eval, 4 for train); cuda: 8 x (6, 5); jit cannot train under amp_fp16
-    assert left == {"cpu": 6 * (5 + 4) - 1, "cuda": 8 * (6 + 5) - 1}
+    # cpu: 6 backends x (5 precisions for eval, 4 for train); cuda: 8 x (6, 5); no jit under amp_fp16, but for eval on cpu
+    assert left == {"cpu": 6 * (5 + 4) - 1, "cuda": 8 * (6 + 5) - 2}

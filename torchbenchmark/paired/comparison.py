@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict
 from scipy import special
 
 from torchbenchmark.channels import CHANNELS
+from torchbenchmark.paired.host_speed import PROBE, SLOPES, host_log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import NoiseTable
-from torchbenchmark.statistics.covariate import PRIOR_SLOPE, adjusted_log_ratios
+from torchbenchmark.statistics.covariate import adjusted_log_ratios
 from torchbenchmark.statistics.interval import Interval
 from torchbenchmark.statistics.moderated_variance import VariancePrior
 from torchbenchmark.statistics.pairs_needed import pairs_needed
@@ -25,11 +26,6 @@ from torchbenchmark.statistics.simultaneous import FEWEST_PAIRS_FOR_BOOTSTRAP, m
 
 LEVEL = 0.99  # of all intervals of a comparison together: a comment is wrong once in a hundred
 JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
-PROBE = "host_probe"
-ADJUSTED = ("latency", "event_latency", "cpu_time")  # timed between two probes
-# How the logarithm of a CPU-side time follows that of the probe, where no A/A table tells: on a GPU host against a
-# hundred tiny launches, on the CPU against a bit of numpy and Python (docs/measuring.md).
-SLOPES = {"cuda": PRIOR_SLOPE, "cpu": 0.77}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
 FEWEST_PROBES = 3  # before it is asked whether the probe itself moved
@@ -186,7 +182,7 @@ class _Series:
     device: str
     base: tuple[float, ...]
     head: tuple[float, ...]
-    probes: tuple[float, ...]  # ln of head over base of the probe; empty if it is not the covariate
+    probes: tuple[float, ...]  # host_log_ratio of each pair; empty if it is not the covariate
     slope: float
     probe_moved: bool  # the probe itself is slower on one side, so it is no measure of the host
 
@@ -214,12 +210,11 @@ def _channels(one: TestPairs, criterion: Criterion) -> tuple[str, ...]:
 
 def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
     pairs = [pair for pair in one.pairs if pair.base.get(channel, 0.0) > 0 and pair.head.get(channel, 0.0) > 0]
-    probed = takes_covariate(channel) and all(
-        pair.base.get(PROBE, 0) > 0 and pair.head.get(PROBE, 0) > 0 for pair in pairs
-    )
+    hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if takes_covariate(channel) else []
+    known = [ratio for ratio in hosts if ratio is not None]
+    probes = known if len(known) == len(pairs) and any(known) else []
+    moved = bool(probes) and _differs([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
     slope = noise.slope(channel) if noise else None
-    probes = [math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs] if probed else []
-    moved = _differs(probes)
     return _Series(
         test=one.test,
         channel=channel,
@@ -239,11 +234,6 @@ def _differs(probes: Sequence[float]) -> bool:
         return False
     error = float(numpy.std(probes, ddof=1)) / math.sqrt(len(probes))
     return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, 0.975)) * error
-
-
-def takes_covariate(channel: str) -> bool:
-    """Whether the channel follows the speed of the host at the moment in which the probe was run beside it."""
-    return channel in ADJUSTED
 
 
 def _intervals(

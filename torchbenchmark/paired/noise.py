@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy
 
 from torchbenchmark.channels import CHANNELS
+from torchbenchmark.paired.host_speed import SLOPES, host_log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import MOST_DEGREES, ChannelNoise, NotExact, SeriesNoise
 from torchbenchmark.paired.values import ProcessValues
-from torchbenchmark.statistics.covariate import PRIOR_SLOPE, fitted_slope
+from torchbenchmark.statistics.covariate import fitted_slope
 from torchbenchmark.statistics.moderated_variance import FEWEST_SERIES_TO_REFIT, fit_variance_prior
 from torchbenchmark.statistics.variance_components import variance_components
 
 MARGIN_QUANTILE = 0.95
-PROBE = "host_probe"
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class NoiseRows:
     not_exact: tuple[NotExact, ...]
 
 
-def noise_of(pairs: Sequence[AaPair], covariates: Sequence[str]) -> NoiseRows:
-    """The rows of the noise table. `covariates` are the channels whose pairs are adjusted by the host probe.
+def noise_of(pairs: Sequence[AaPair], device: str) -> NoiseRows:
+    """The rows of the noise table, of the study of a device: cpu or cuda.
 
     A channel of which no test has two rounds is left out, as is one that never varies.
     """
@@ -44,11 +44,11 @@ def noise_of(pairs: Sequence[AaPair], covariates: Sequence[str]) -> NoiseRows:
     series: list[SeriesNoise] = []
     channels: list[ChannelNoise] = []
     for channel in (name for name in CHANNELS if name in names and not CHANNELS[name].exact):
-        slope = _slope(channel, pairs) if channel in covariates else None
-        rows = [row for test in _tests(pairs) if (row := _series(test, channel, pairs, slope)) is not None]
+        host = _Host(device, _slope(channel, pairs, device))
+        rows = [row for test in _tests(pairs) if (row := _series(test, channel, pairs, host)) is not None]
         if any(row.pair_sd > 0 for row in rows):
             series += rows
-            channels.append(_channel(channel, rows, pairs, slope))
+            channels.append(_channel(channel, rows, pairs, host))
     return NoiseRows(tuple(series), tuple(channels), tuple(_not_exact(pairs)))
 
 
@@ -65,33 +65,44 @@ def _measured(channel: str, pairs: Sequence[AaPair], test: str | None = None) ->
     ]
 
 
-def _log_ratio(channel: str, pair: AaPair, slope: float | None = None) -> float:
+@dataclass(frozen=True)
+class _Host:
+    """How a channel follows the probe on a device; no slope: it does not."""
+
+    device: str
+    slope: float | None
+
+
+def _log_ratio(channel: str, pair: AaPair, host: _Host) -> float:
     ratio = math.log(pair.one.locations[channel] / pair.other.locations[channel])
-    if slope is None or PROBE not in pair.one.locations or PROBE not in pair.other.locations:
-        return ratio
-    return ratio - slope * math.log(pair.one.locations[PROBE] / pair.other.locations[PROBE])
+    moved = host_log_ratio(pair.other.locations, pair.one.locations, host.device)
+    return ratio if host.slope is None or moved is None else ratio - host.slope * moved
 
 
-def _slope(channel: str, pairs: Sequence[AaPair]) -> float | None:
-    probed = [
-        pair
-        for pair in _measured(channel, pairs)
-        if min(pair.one.locations.get(PROBE, 0), pair.other.locations.get(PROBE, 0)) > 0
-    ]
-    if not probed:
+def _slope(channel: str, pairs: Sequence[AaPair], device: str) -> float | None:
+    """Of all tests together, each pair as far as it follows the host."""
+    if not takes_covariate(channel):
         return None
-    ratios = [_log_ratio(channel, pair) for pair in probed]
-    return fitted_slope(ratios, [_log_ratio(PROBE, pair) for pair in probed], PRIOR_SLOPE)
+    alone = _Host(device, None)
+    both = [
+        (_log_ratio(channel, pair, alone), moved)
+        for pair in _measured(channel, pairs)
+        if (moved := host_log_ratio(pair.other.locations, pair.one.locations, device)) is not None
+    ]
+    if not both:
+        return None
+    ratios, hosts = zip(*both, strict=True)
+    return fitted_slope(ratios, hosts, SLOPES[device])
 
 
-def _series(test: str, channel: str, pairs: Sequence[AaPair], slope: float | None) -> SeriesNoise | None:
+def _series(test: str, channel: str, pairs: Sequence[AaPair], host: _Host) -> SeriesNoise | None:
     mine = _measured(channel, pairs, test)
     rounds = {pair.round for pair in mine}
     if len(rounds) < 2:
         return None
     variances = []
     for index in sorted({pair.index for pair in mine}):
-        ratios = [_log_ratio(channel, pair, slope) for pair in mine if pair.index == index]
+        ratios = [_log_ratio(channel, pair, host) for pair in mine if pair.index == index]
         if len(ratios) >= 2:
             variances.append(numpy.var(ratios, ddof=1))
     if not variances:
@@ -133,7 +144,7 @@ def _levels(channel: str, processes: Sequence[tuple[str, str, ProcessValues]]) -
     )
 
 
-def _channel(channel: str, rows: Sequence[SeriesNoise], pairs: Sequence[AaPair], slope: float | None) -> ChannelNoise:
+def _channel(channel: str, rows: Sequence[SeriesNoise], pairs: Sequence[AaPair], host: _Host) -> ChannelNoise:
     variances = [row.pair_sd**2 for row in rows]
     degrees = [row.pairs - 1 for row in rows]
     if len(rows) >= FEWEST_SERIES_TO_REFIT and numpy.median(variances) > 0:
@@ -142,7 +153,7 @@ def _channel(channel: str, rows: Sequence[SeriesNoise], pairs: Sequence[AaPair],
         scale, weight = float(numpy.mean(variances)), 0.0
     by_round: dict[tuple[str, int], list[float]] = {}
     for pair in _measured(channel, pairs):
-        by_round.setdefault((pair.test, pair.round), []).append(_log_ratio(channel, pair, slope))
+        by_round.setdefault((pair.test, pair.round), []).append(_log_ratio(channel, pair, host))
     differences = [abs(float(numpy.mean(ratios))) for ratios in by_round.values()]
     return ChannelNoise(
         channel=channel,
@@ -150,7 +161,7 @@ def _channel(channel: str, rows: Sequence[SeriesNoise], pairs: Sequence[AaPair],
         pair_sd=math.sqrt(scale),
         degrees=min(weight, MOST_DEGREES),
         margin=float(numpy.quantile(differences, MARGIN_QUANTILE)),
-        slope=slope,
+        slope=host.slope,
     )
 
 

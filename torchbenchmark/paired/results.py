@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare, takes_covariate
+from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare
 from torchbenchmark.paired.noise import AaPair, noise_of
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.paired.pairs_file import Pair, PairedTest, Pairs
@@ -87,7 +87,7 @@ def noise_table_of(pairs: Pairs) -> NoiseTable:
         for pair in pairs.pairs
         if pair.base is not None and pair.head is not None and pair.ok
     ]
-    rows = noise_of(measured, [name for name in CHANNELS if takes_covariate(name)])
+    rows = noise_of(measured, header.device)
     return NoiseTable(
         machine_class=header.machine_class,
         device=header.device,

@@ -18,6 +18,7 @@ from torchbenchmark.statistics.interval import Interval
 from torchbenchmark.statistics.samples import FloatArray, finite_number, finite_vector, probability, same_length
 
 PRIOR_SLOPE = 1.2  # launch-bound tests on a GPU host against a probe of tiny launches
+MOST_SLOPE = 2.0  # the steepest that was seen of any test
 FEWEST_PAIRS_TO_FIT = 6  # a slope and an intercept leave four degrees of freedom
 # Probes that spread by less than this about their mean say nothing of a slope: it is the resolution of a probe of a
 # millisecond.
@@ -36,17 +37,16 @@ class AdjustedEffect:
 
 
 def fitted_slope(log_ratios: ArrayLike, probes: ArrayLike, prior_slope: float = PRIOR_SLOPE) -> float:
-    """The least-squares slope of D on P, both of shape (n,), kept between 0 and prior_slope.
+    """The least-squares slope of D on P, both of shape (n,), kept between 0 and MOST_SLOPE.
 
     A host that slows the probe does not speed the test, and noise in few pairs must not adjust by more than was ever
     seen. Fewer than six pairs, or probes that do not vary: prior_slope.
     """
     differences, probe = _both(log_ratios, probes)
-    low, high = sorted((0.0, finite_number(prior_slope, "prior slope")))
     if not _can_fit(probe):
-        return float(prior_slope)
+        return finite_number(prior_slope, "prior slope")
     centred = probe - probe.mean()
-    return float(np.clip(centred @ differences / (centred @ centred), low, high))
+    return float(np.clip(centred @ differences / (centred @ centred), 0.0, MOST_SLOPE))
 
 
 def adjusted_log_ratios(log_ratios: ArrayLike, probes: ArrayLike, slope: float = PRIOR_SLOPE) -> FloatArray:

@@ -11,11 +11,11 @@ from torchbenchmark.paired.noise_table import ChannelNoise, NoiseTable, SeriesNo
 TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(12)]
 
 
-def pairs_of(test, base, head, *, device="cuda", channel="gpu_time", probes=None, **fields):
+def pairs_of(test, base, head, *, device="cuda", channel="gpu_time", probes=None, also=None, **fields):
     pairs = tuple(
         PairOfValues(
-            {channel: one, **({"host_probe": probes[index][0]} if probes else {})},
-            {channel: other, **({"host_probe": probes[index][1]} if probes else {})},
+            {channel: one, **({"host_probe": probes[index][0]} if probes else {}), **(also or {})},
+            {channel: other, **({"host_probe": probes[index][1]} if probes else {}), **(also or {})},
         )
         for index, (one, other) in enumerate(zip(base, head, strict=True))
     )
@@ -105,7 +105,7 @@ def test_a_slow_host_is_no_slow_build_where_the_probe_tells():
     noise = numpy.exp(generator.normal(0, 0.01, (2, 8)))
     probes = list(zip(0.001 * host[0], 0.001 * host[1], strict=True))
     values = [0.01 * host[side] ** 1.2 * noise[side] for side in range(2)]
-    one = pairs_of(TESTS[0], values[0], values[1] * 1.10, channel="latency", probes=probes)
+    one = pairs_of(TESTS[0], values[0], values[1] * 1.10, channel="latency", probes=probes, also={"gpu_busy": 0.002})
     (effect,) = compare([one], Criterion(channels=("latency",))).effects
     assert effect.verdict == "slower" and effect.adjusted_by == "host_probe"
     assert effect.low < 0.10 < effect.high
@@ -113,11 +113,23 @@ def test_a_slow_host_is_no_slow_build_where_the_probe_tells():
     assert low < 0 < high and high - low > 5 * (effect.high - effect.low)
 
 
+@pytest.mark.parametrize("also", [{"gpu_busy": 0.0099}, {}])
+def test_a_test_that_the_gpu_holds_up_or_of_which_that_is_not_known_is_not_adjusted(also):
+    generator = numpy.random.default_rng(3)
+    noise = numpy.exp(generator.normal(0, 0.002, (2, 8)))
+    probes = list(zip(*(0.001 * numpy.exp(generator.normal(0, 0.25, (2, 8)))), strict=True))
+    one = pairs_of(TESTS[0], 0.01 * noise[0], 0.0102 * noise[1], channel="latency", probes=probes, also=also)
+    (effect,) = compare([one], Criterion(channels=("latency",))).effects
+    assert effect.verdict == "slower" and effect.adjusted_by == "" and effect.reason == ""
+
+
 def test_a_probe_that_one_side_slows_itself_does_not_hide_the_side():
     generator = numpy.random.default_rng(4)
     noise = numpy.exp(generator.normal(0, 0.02, (4, 8)))
     probes = list(zip(0.001 * noise[0], 0.0016 * noise[1], strict=True))
-    one = pairs_of(TESTS[0], 0.01 * noise[2], 0.015 * noise[3], channel="latency", probes=probes)
+    one = pairs_of(
+        TESTS[0], 0.01 * noise[2], 0.015 * noise[3], channel="latency", probes=probes, also={"gpu_busy": 0.002}
+    )
     (effect,) = compare([one], Criterion(channels=("latency",))).effects
     assert effect.verdict == "slower" and effect.low < 0.5 < effect.high
     assert effect.adjusted_by == "" and "adjusts nothing" in effect.reason

@@ -25,7 +25,8 @@ def study(seed, rounds, processes, *, zygote, process, iteration=0.0, probe=0.0,
             name,
             {"gpu_time": float(numpy.median(samples)), "latency": float(numpy.median(samples)),
              "host_probe": 0.001 * math.exp(host), **dict(extra)},
-            {"gpu_time": samples, "latency": samples, "host_probe": (0.001 * math.exp(host),)},
+            {"gpu_time": samples, "latency": samples, "host_probe": (0.001 * math.exp(host),)}
+            | {name: (value,) for name, value in dict(extra).items()},
         )  # fmt: skip
 
     pairs = []
@@ -43,7 +44,7 @@ def channel(rows, name):
 
 
 def test_the_levels_and_the_variance_of_a_pair_are_those_that_were_planted():
-    rows = noise_of(study(1, 40, 3, zygote=0.01, process=0.005, iteration=0.004), [])
+    rows = noise_of(study(1, 40, 3, zygote=0.01, process=0.005, iteration=0.004), "cpu")
     mine = [row for row in rows.series if row.channel == "gpu_time"]
     assert len(mine) == 6
     assert numpy.mean([row.sd_zygote for row in mine]) == pytest.approx(0.01, rel=0.15)
@@ -58,25 +59,35 @@ def test_the_levels_and_the_variance_of_a_pair_are_those_that_were_planted():
 
 def test_a_channel_that_follows_the_host_is_told_with_its_slope_and_what_is_left():
     pairs = study(2, 30, 1, zygote=0.0, process=0.01, probe=0.2, slope=0.8)
-    rows = noise_of(pairs, ["latency"])
+    rows = noise_of(pairs, "cpu")
     assert channel(rows, "latency").slope == pytest.approx(0.8, abs=0.05)
     assert channel(rows, "latency").pair_sd == pytest.approx(0.01 * math.sqrt(2), rel=0.2)
     assert channel(rows, "gpu_time").slope is None
     assert channel(rows, "gpu_time").pair_sd > 10 * channel(rows, "latency").pair_sd
 
 
+def test_on_a_gpu_a_test_follows_the_host_as_far_as_it_waits_for_it():
+    waiting = study(2, 30, 1, zygote=0.0, process=0.01, probe=0.2, slope=1.5, extra={"gpu_busy": 0.001}.items())
+    rows = noise_of(waiting, "cuda")
+    assert channel(rows, "latency").slope == pytest.approx(1.5, abs=0.05)
+    assert channel(rows, "latency").pair_sd == pytest.approx(0.01 * math.sqrt(2), rel=0.2)
+    for busy in ({"gpu_busy": 0.02}, {}):  # the GPU sets the time; nothing tells
+        steady = study(2, 30, 1, zygote=0.0, process=0.001, probe=0.2, slope=0.0, extra=busy.items())
+        assert channel(noise_of(steady, "cuda"), "latency").pair_sd == pytest.approx(0.001 * math.sqrt(2), rel=0.2)
+
+
 def test_a_count_that_was_not_the_same_every_time_is_listed():
-    steady = noise_of(study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items()), [])
+    steady = noise_of(study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items()), "cpu")
     assert steady.not_exact == ()
     pairs = study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items())
     odd = pairs[0]
     other = ProcessValues(odd.other.zygote, {**odd.other.locations, "launches": 8.0}, odd.other.samples)
-    (exception,) = noise_of([AaPair(odd.test, odd.round, odd.index, odd.one, other), *pairs[1:]], []).not_exact
+    (exception,) = noise_of([AaPair(odd.test, odd.round, odd.index, odd.one, other), *pairs[1:]], "cpu").not_exact
     assert (exception.test, exception.channel, exception.values) == (TESTS[0], "launches", (7.0, 8.0))
 
 
 def test_one_round_makes_no_table():
-    assert noise_of(study(4, 1, 3, zygote=0.01, process=0.01), []).series == ()
+    assert noise_of(study(4, 1, 3, zygote=0.01, process=0.01), "cpu").series == ()
 
 
 def table(rows):
@@ -96,7 +107,7 @@ def table(rows):
 
 def test_a_table_is_read_as_it_was_written_and_only_for_its_own_class(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    rows = noise_of(study(5, 4, 1, zygote=0.01, process=0.01), [])
+    rows = noise_of(study(5, 4, 1, zygote=0.01, process=0.01), "cpu")
     path = tmp_path / "torchbench" / "noise" / "cuda-x1.json"
     assert find_noise_table(None, "cuda-x1") is None
     table(rows).write(path)

@@ -67,8 +67,8 @@ def test_probes_that_are_the_same_in_all_pairs_but_not_equal_between_sides_leave
     assert found.interval.estimate == pytest.approx(ratios.mean() - 0.08)
 
 
-def test_the_slope_for_adjusting_is_kept_between_nothing_and_the_prior():
-    for slope, expected in ((0.8, 0.8), (-0.5, 0.0), (2.0, 1.2)):
+def test_the_slope_for_adjusting_is_kept_between_nothing_and_the_steepest_that_was_seen():
+    for slope, expected in ((0.8, 0.8), (-0.5, 0.0), (1.8, 1.8), (3.0, 2.0)):
         ratios, probes = hosts(6, 40, slope=slope)
         assert fitted_slope(ratios, probes) == pytest.approx(expected, abs=0.05)
     assert fitted_slope(*hosts(6, 5, slope=0.3)) == 1.2
