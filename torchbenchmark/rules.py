@@ -45,6 +45,13 @@ RULES = (
         backends=("jit",),
         precisions=("amp_fp16",),
     ),
+    Rule(
+        "the convolution, sum and ReLU that TorchScript fuses for inference find no cuDNN engine in amp_fp16",
+        tests=("eval",),
+        devices=("cuda",),
+        backends=("jit",),
+        precisions=("amp_fp16",),
+    ),
 )
 
 
