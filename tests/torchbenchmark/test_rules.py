@@ -53,5 +53,5 @@ def test_the_grid_loses_to_the_rules_what_they_say_and_no_more():
         device: sum(ruled_out(experiment) is None for experiment in whole if experiment.device == device)
         for device in DEVICES
     }
-    # cpu: 6 backends x (5 precisions for eval, 4 for train); cuda: 8 x (6, 5); no jit under amp_fp16, but for eval on cpu
+    # cpu: 6 backends x (5 precisions for eval, 4 for train); cuda: 8 x (6, 5); jit under amp_fp16: eval on cpu alone
     assert left == {"cpu": 6 * (5 + 4) - 1, "cuda": 8 * (6 + 5) - 2}
