@@ -1,0 +1,34 @@
+"""How much a series moves from one night to the next when nothing happens: a running robust scale, causal.
+
+A step adds one large distance from the nights before it, a drift adds a little to each; the median over many nights
+sees neither. Heavy tails and two modes are the normal case, and a scale that a single spike moves would be blind after it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+NEIGHBOURS = 3  # a night is held against the median of so many before it
+WINDOW = 60  # distances, the newest among them
+SMALLEST = 1e-4  # no clock and no count of a machine is steadier than .01 %
+_MAD_TO_SD = 1.4826
+
+
+def running_scale(logs: FloatArray, floor: float = SMALLEST) -> FloatArray:
+    """Per night, the scale that the nights up to it show; shape (series, nights) in and out, in log units.
+
+    s_t = 1.4826 median(|y - median(three nights before)|) over the last 60 nights, at least `floor` (scalar or one a
+    series). It reads about 1.2 standard deviations of independent normal noise, as the three nights are noisy too.
+    Missing nights must have been left out. The first night has no distance, and the floor.
+    """
+    rows, nights = logs.shape
+    distances = np.full((rows, nights), np.nan)
+    for night in range(1, nights):
+        before = logs[:, max(0, night - NEIGHBOURS) : night]
+        distances[:, night] = np.abs(logs[:, night] - np.median(before, axis=1))
+    scales = np.empty((rows, nights))
+    scales[:, :1] = 0.0
+    for night in range(1, nights):
+        scales[:, night] = np.median(distances[:, max(1, night - WINDOW + 1) : night + 1], axis=1)
+    return np.maximum(_MAD_TO_SD * scales, floor)
