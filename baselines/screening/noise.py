@@ -1,7 +1,7 @@
 """How much a series moves from one night to the next when nothing happens: a running robust scale, causal.
 
 A step adds one large distance from the nights before it, a drift adds a little to each; the median over many nights
-sees neither. Heavy tails and two modes are the normal case, and a scale that a single spike moves would be blind after it.
+sees neither. Heavy tails and two modes are the normal case: a scale that one spike moves would be blind after it.
 """
 
 import numpy as np

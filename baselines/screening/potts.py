@@ -20,18 +20,9 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Paths:
-    """For each of the windows, where the segment begins that is the current one on every night; shape (windows, nights)."""
+    """Where the segment begins that is the current one on a night, for each window; shape (windows, nights)."""
 
     starts: IntArray
-
-    def boundaries(self, window: int, most: int) -> list[int]:
-        """Up to `most` newest boundaries of the best path at the last night, newest first."""
-        found: list[int] = []
-        start = int(self.starts[window, -1])
-        while start > 0 and len(found) < most:
-            found.append(start)
-            start = int(self.starts[window, start - 1])
-        return found
 
 
 def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> Paths:
@@ -67,8 +58,10 @@ def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> Paths:
 
 
 def _grid(logs: FloatArray, step: FloatArray) -> NDArray[np.float32]:
-    """The multiples of each window's step that its values round to, shape (windows, levels); the last one repeated where
-    a window has fewer than others. No level far from all values could be a segment's."""
+    """The multiples of each window's step that its values round to, shape (windows, levels).
+
+    Where a window has fewer than others its last one is repeated. No level far from all values could be a segment's.
+    """
     ticks = np.rint(logs / step[:, None])
     ticks = np.where(np.isnan(ticks), np.nanmax(ticks, axis=1, keepdims=True), ticks)
     ticks.sort(axis=1)
