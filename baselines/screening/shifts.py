@@ -12,15 +12,17 @@ from typing import Literal
 import numpy as np
 
 from baselines.screening.noise import FloatArray, running_scale
-from baselines.screening.potts import IntArray, best_paths
-from baselines.screening.shift_test import SIDE, Sides, compare_sides
+from baselines.screening.potts import CAP, IntArray, best_paths
+from baselines.screening.shift_test import SIDE, compare_sides, trimmed_mean
 
 WINDOW = 150  # nights
 BOUNDARIES = 4  # of the best path, the newest ones, that a night looks at
 FEWEST_BEFORE, FEWEST_AFTER = 5, 3  # nights on either side of a boundary
 FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough ...
-EARLY = 4  # ... and each night fewer asks for 1 / EARLY of it more
+EARLY = 3  # ... and each night fewer asks for 1 / EARLY of it more
 STABLE = 1  # nights by which the newest boundary may have moved since the night before
+REDATED = 3  # nights by which the onset may lie off the path's boundary, whose price knows no levels but the grid's
+_AS_GOOD = 3.84  # of the squared misfit in scales: 95 % of chi squared with one degree
 _BATCH = 4096  # windows at a time
 
 KnobName = Literal["strict", "default", "sensitive"]
@@ -36,9 +38,9 @@ class Knob:
 
 
 KNOBS: dict[KnobName, Knob] = {
-    "strict": Knob(16, 3.0, 3.85),
+    "strict": Knob(16, 3.0, 3.8),
     "default": Knob(16, 3.0, 2.4),
-    "sensitive": Knob(14, 2.0, 1.9),
+    "sensitive": Knob(14, 2.2, 2.0),
 }
 
 
@@ -97,21 +99,52 @@ def shifts_of_night(
         boundaries.append((start + offset, end))
         end = start + offset
         start = int(starts[start - 1])
-    for onset, end in reversed(boundaries):
-        after = end - onset
-        if onset - last < FEWEST_BEFORE or after < FEWEST_AFTER:
+    for boundary, end in reversed(boundaries):
+        if boundary - last < FEWEST_BEFORE or end - boundary < FEWEST_AFTER:
             continue
-        if end == night + 1 and abs(int(starts[-2]) + offset - onset) > STABLE:
+        if end == night + 1 and abs(int(starts[-2]) + offset - boundary) > STABLE:
             continue
-        more = 1 + max(0, FULL_AFTER - after) / EARLY
-        before = logs[max(last, onset - SIDE) : onset]
-        sides = compare_sides(before, logs[onset : min(end, onset + SIDE)], float(scales[night]))
+        first, until = max(last, boundary - SIDE), min(end, boundary + SIDE)
+        dated = date_onset(logs[first:until], boundary - first, float(scales[night]))
+        onset = first + dated.onset
+        if until - onset < FEWEST_AFTER:
+            continue
+        more = 1 + max(0, FULL_AFTER - (end - boundary)) / EARLY
+        sides = compare_sides(logs[first:onset], logs[onset:until], float(scales[night]))
         if sides.passes(more * knob.height, knob.rank_z):
-            found.append(_shift(logs, night, onset, sides, sides.statistic / more))
+            half = 1.96 * sides.error
+            found.append(
+                Shift(
+                    reported=night,
+                    onset=onset,
+                    onset_low=first + dated.low,
+                    onset_high=first + dated.high,
+                    effect=sides.effect,
+                    low=sides.effect - half,
+                    high=sides.effect + half,
+                    score=sides.statistic / more,
+                )
+            )
             last = onset
     return found
 
 
-def _shift(logs: FloatArray, night: int, onset: int, sides: Sides, score: float) -> Shift:
-    half = 1.96 * sides.error
-    return Shift(night, onset, onset, onset, sides.effect, sides.effect - half, sides.effect + half, score)
+@dataclass(frozen=True)
+class Dated:
+    """The first night of the new level, and the range of those that fit about as well."""
+
+    onset: int
+    low: int
+    high: int
+
+
+def date_onset(logs: FloatArray, boundary: int, scale: float) -> Dated:
+    """Where between the levels on both sides of a boundary the change lies best: the least sum of squared distances in
+    scales, each at most CAP^2, over the onsets at most REDATED nights away. logs: shape (nights,)."""
+    before, after = (
+        np.minimum(((logs - trimmed_mean(side)) / scale) ** 2, CAP**2) for side in (logs[:boundary], logs[boundary:])
+    )
+    onsets = np.arange(max(1, boundary - REDATED), min(len(logs) - 1, boundary + REDATED) + 1)
+    misfits = np.array([before[:onset].sum() + after[onset:].sum() for onset in onsets])
+    as_good = onsets[misfits <= misfits.min() + _AS_GOOD]
+    return Dated(int(onsets[misfits.argmin()]), int(as_good[0]), int(as_good[-1]))
