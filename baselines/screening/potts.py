@@ -6,8 +6,6 @@ The best path may change its level several times, which a search for the single 
 that one finds splits a few nights too early, and the rest of the step again later.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,15 +16,8 @@ STEP = 0.5  # of the grid, in scales
 IntArray = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Where the segment begins that is the current one on a night, for each window; shape (windows, nights)."""
-
-    starts: IntArray
-
-
-def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> Paths:
-    """The best path at every night of each window; `logs` and `scales` of shape (windows, nights).
+def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> IntArray:
+    """Where the current segment of the best path begins, for every night of each window; (windows, nights) in and out.
 
     Windows shorter than the others begin with nan. F_k(t) = min(F_k(t-1), min_j F_j(t-1) + penalty) +
     min(((y_t - L_k) / s_t)^2, CAP^2); where the second is the smaller one, a segment begins at t. F of a night needs no
@@ -54,7 +45,7 @@ def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> Paths:
         np.minimum(misfit, cap, out=misfit)
         cost += misfit
         starts[:, night] = begun[rows, cost.argmin(axis=1)]
-    return Paths(starts)
+    return starts
 
 
 def _grid(logs: FloatArray, step: FloatArray) -> NDArray[np.float32]:

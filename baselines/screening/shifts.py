@@ -6,14 +6,14 @@ was developed on the public nightly histories of docs/detection.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from baselines.screening.noise import FloatArray, running_scale
-from baselines.screening.potts import CAP, IntArray, best_paths
-from baselines.screening.shift_test import SIDE, compare_sides, trimmed_mean
+from baselines.screening.noise import SMALLEST, FloatArray, running_scale
+from baselines.screening.potts import best_paths
+from baselines.screening.shift_test import SIDE, IntArray, Sides, compare_levels, date, gather, ranks_differ
 
 WINDOW = 150  # nights
 BOUNDARIES = 4  # of the best path, the newest ones, that a night looks at
@@ -21,9 +21,6 @@ FEWEST_BEFORE, FEWEST_AFTER = 5, 3  # nights on either side of a boundary
 FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough ...
 EARLY = 3  # ... and each night fewer asks for 1 / EARLY of it more
 STABLE = 1  # nights by which the newest boundary may have moved since the night before
-REDATED = 3  # nights by which the onset may lie off the path's boundary, whose price knows no levels but the grid's
-_AS_GOOD = 3.84  # of the squared misfit in scales: 95 % of chi squared with one degree
-_BATCH = 4096  # windows at a time
 
 KnobName = Literal["strict", "default", "sensitive"]
 
@@ -57,94 +54,131 @@ class Shift:
     high: float
     score: float  # the statistic, less what few nights ask for more: to be held against the knob's height
 
+    def moved_by(self, nights: int) -> "Shift":
+        """The same, counted from another first night."""
+        return replace(
+            self,
+            reported=self.reported + nights,
+            onset=self.onset + nights,
+            onset_low=self.onset_low + nights,
+            onset_high=self.onset_high + nights,
+        )
+
 
 def replay(histories: Sequence[FloatArray], knob: Knob) -> list[list[Shift]]:
     """The reports of every history, night by night; each of shape (nights,), ln of positive values, none missing."""
-    found = []
-    for history in histories:
-        scales = running_scale(history[None, :])[0] if len(history) else history
-        found.append(_replay_one(history, scales, knob))
+    found: list[list[Shift]] = [[] for _ in histories]
+    lengths = np.array([len(history) for history in histories], dtype=np.int64)
+    longest = int(lengths.max(initial=0))
+    logs = np.full((len(histories), WINDOW - 1 + longest), np.nan)
+    scales = np.full(logs.shape, np.nan)
+    for row, history in enumerate(histories):
+        if len(history):
+            place = slice(WINDOW - 1, WINDOW - 1 + len(history))
+            logs[row, place], scales[row, place] = history, running_scale(history[None, :])[0]
+    last = np.zeros(len(histories), dtype=np.int64)
+    for night in range(FEWEST_BEFORE + FEWEST_AFTER - 1, longest):
+        rows = np.flatnonzero(lengths > night)
+        begins = night - WINDOW + 1
+        window = slice(night, night + WINDOW)
+        recent, recent_scales = logs[rows, window], scales[rows, window]
+        starts = best_paths(recent, recent_scales, knob.penalty)
+        for row, shift in reports_of_night(recent, recent_scales, starts, WINDOW - 1, last[rows] - begins, knob):
+            found[rows[row]].append(shift.moved_by(begins))
+            last[rows[row]] = shift.onset + begins
     return found
 
 
-def _replay_one(logs: FloatArray, scales: FloatArray, knob: Knob) -> list[Shift]:
-    nights = len(logs)
-    padded = [np.concatenate([np.full(WINDOW - 1, np.nan), array]) for array in (logs, scales)]
-    windows, scale_windows = (np.lib.stride_tricks.sliding_window_view(array, WINDOW) for array in padded)
-    reports: list[Shift] = []
-    last = 0
-    first = FEWEST_BEFORE + FEWEST_AFTER - 1
-    for begin in range(first, nights, _BATCH):
-        end = min(nights, begin + _BATCH)
-        starts = best_paths(windows[begin:end], scale_windows[begin:end], knob.penalty).starts
-        for night in range(begin, end):
-            new = shifts_of_night(logs, scales, night, starts[night - begin], last, knob)
-            reports += new
-            last = new[-1].onset if new else last
-    return reports
+def last_reports(logs: FloatArray, knob: Knob, floors: FloatArray | float = SMALLEST) -> list[Shift | None]:
+    """The newest report of each row, as the nights of its window would have made them one after the other.
+
+    logs: (series, WINDOW), the newest night last, shorter series beginning with nan. Positions are columns.
+    """
+    scales = window_scales(logs, floors)
+    starts = best_paths(logs, scales, knob.penalty)
+    first = WINDOW - np.isfinite(logs).sum(axis=1)
+    newest: list[Shift | None] = [None] * len(logs)
+    last = first.copy()
+    for night in range(FEWEST_BEFORE + FEWEST_AFTER - 1, WINDOW):
+        rows = np.flatnonzero((starts[:, night] > last) & (night - first >= FEWEST_BEFORE + FEWEST_AFTER - 1))
+        if len(rows):
+            for row, shift in reports_of_night(logs[rows], scales[rows], starts[rows], night, last[rows], knob):
+                newest[rows[row]] = shift
+                last[rows[row]] = shift.onset
+    return newest
 
 
-def shifts_of_night(
-    logs: FloatArray, scales: FloatArray, night: int, starts: IntArray, last: int, knob: Knob
-) -> list[Shift]:
-    """What the night reports, given the starts of the best path in its window and the onset that was last reported."""
-    offset = night - WINDOW + 1
-    if starts[-1] + offset <= last:
-        return []
-    found = []
-    end = night + 1
-    boundaries: list[tuple[int, int]] = []  # (begin, end) of segments, newest first
-    start = int(starts[-1])
-    while start > 0 and start + offset > last and len(boundaries) < BOUNDARIES:
-        boundaries.append((start + offset, end))
-        end = start + offset
-        start = int(starts[start - 1])
-    for boundary, end in reversed(boundaries):
-        if boundary - last < FEWEST_BEFORE or end - boundary < FEWEST_AFTER:
+def window_scales(logs: FloatArray, floors: FloatArray | float = SMALLEST) -> FloatArray:
+    """The running scale of rows that may begin with nan, which it keeps; `floors` is one for all, or one a row."""
+    least = np.broadcast_to(floors, len(logs))
+    scales = np.full(logs.shape, np.nan)
+    lengths = np.isfinite(logs).sum(axis=1)
+    for length in np.unique(lengths[lengths > 0]):
+        rows = np.flatnonzero(lengths == length)
+        scales[rows, logs.shape[1] - length :] = running_scale(logs[rows, logs.shape[1] - length :], least[rows, None])
+    return scales
+
+
+def reports_of_night(
+    logs: FloatArray, scales: FloatArray, starts: IntArray, night: int, last: IntArray, knob: Knob
+) -> list[tuple[int, Shift]]:
+    """What a night reports, as (row, shift), a row's oldest first.
+
+    logs, scales and starts: (series, nights), of which those up to `night` are looked at; last: (series,), the onset
+    that was last reported. All positions are columns.
+    """
+    found: list[tuple[int, Shift]] = []
+    last = last.copy()
+    for boundaries, ends in reversed(list(_boundaries(starts, night, last))):
+        rows = np.flatnonzero(
+            (boundaries > 0)
+            & (boundaries - last >= FEWEST_BEFORE)
+            & (ends - boundaries >= FEWEST_AFTER)
+            & ((ends <= night) | (np.abs(starts[:, night - 1] - boundaries) <= STABLE))
+        )
+        if not len(rows):
             continue
-        if end == night + 1 and abs(int(starts[-2]) + offset - boundary) > STABLE:
-            continue
-        first, until = max(last, boundary - SIDE), min(end, boundary + SIDE)
-        dated = date_onset(logs[first:until], boundary - first, float(scales[night]))
-        onset = first + dated.onset
-        if until - onset < FEWEST_AFTER:
-            continue
-        more = 1 + max(0, FULL_AFTER - (end - boundary)) / EARLY
-        sides = compare_sides(logs[first:onset], logs[onset:until], float(scales[night]))
-        if sides.passes(more * knob.height, knob.rank_z):
-            half = 1.96 * sides.error
-            found.append(
-                Shift(
-                    reported=night,
-                    onset=onset,
-                    onset_low=first + dated.low,
-                    onset_high=first + dated.high,
-                    effect=sides.effect,
-                    low=sides.effect - half,
-                    high=sides.effect + half,
-                    score=sides.statistic / more,
-                )
+        boundary, end = boundaries[rows], ends[rows]
+        first, until = np.maximum(last[rows], boundary - SIDE), np.minimum(end, boundary + SIDE)
+        sides = Sides(gather(logs, rows, first, boundary, until), scales[rows, night])
+        dated = date(sides)
+        onset = boundary + dated.moved
+        levels = compare_levels(sides, dated.moved)
+        more = 1 + np.maximum(0, FULL_AFTER - (end - boundary)) / EARLY
+        passed = (until - onset >= FEWEST_AFTER) & (levels.statistic >= more * knob.height)
+        chosen = np.flatnonzero(passed)
+        if len(chosen):
+            few = Sides(sides.nights[chosen], sides.scales[chosen])
+            chosen = chosen[ranks_differ(few, dated.moved[chosen], knob.rank_z)]
+        for index in chosen:
+            row, effect, half = int(rows[index]), float(levels.effect[index]), 1.96 * float(levels.error[index])
+            shift = Shift(
+                reported=night,
+                onset=int(onset[index]),
+                onset_low=int(boundary[index] + dated.low[index]),
+                onset_high=int(boundary[index] + dated.high[index]),
+                effect=effect,
+                low=effect - half,
+                high=effect + half,
+                score=float(levels.statistic[index] / more[index]),
             )
-            last = onset
+            found.append((row, shift))
+            last[row] = shift.onset
     return found
 
 
-@dataclass(frozen=True)
-class Dated:
-    """The first night of the new level, and the range of those that fit about as well."""
-
-    onset: int
-    low: int
-    high: int
-
-
-def date_onset(logs: FloatArray, boundary: int, scale: float) -> Dated:
-    """Where between the levels on both sides of a boundary the change lies best: the least sum of squared distances in
-    scales, each at most CAP^2, over the onsets at most REDATED nights away. logs: shape (nights,)."""
-    before, after = (
-        np.minimum(((logs - trimmed_mean(side)) / scale) ** 2, CAP**2) for side in (logs[:boundary], logs[boundary:])
-    )
-    onsets = np.arange(max(1, boundary - REDATED), min(len(logs) - 1, boundary + REDATED) + 1)
-    misfits = np.array([before[:onset].sum() + after[onset:].sum() for onset in onsets])
-    as_good = onsets[misfits <= misfits.min() + _AS_GOOD]
-    return Dated(int(onsets[misfits.argmin()]), int(as_good[0]), int(as_good[-1]))
+def _boundaries(starts: IntArray, night: int, last: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """Up to BOUNDARIES of each path's newest boundaries after `last` with the end of their segments, newest first; 0
+    where a path has no more."""
+    rows = np.arange(len(starts))
+    found = []
+    end = np.full(len(starts), night + 1, dtype=np.int64)
+    boundary = starts[:, night]
+    for _ in range(BOUNDARIES):
+        boundary = np.where(boundary > last, boundary, 0)
+        if not boundary.any():
+            break
+        found.append((boundary, end))
+        end = boundary
+        boundary = np.where(boundary > 0, starts[rows, np.maximum(0, boundary - 1)], 0)
+    return found

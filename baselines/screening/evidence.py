@@ -1,0 +1,110 @@
+"""The evidence of tonight that something moved, from the first night on: a windowed likelihood ratio with heavy tails.
+
+It ranks, it does not decide: a report (shifts.py) waits until it is sure, a ranking tells at once where to look.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from baselines.screening.noise import FloatArray
+from baselines.screening.shift_test import FLOOR
+
+WINDOWS = range(1, 15)  # the last nights that may be the new level
+LEVEL_NIGHTS = 30  # before them that give the old one
+FEWEST_LEVEL_NIGHTS = 3
+# Degrees of Student's t: one night ten scales off says little more than one five scales off; two such nights say a lot.
+TAIL = 3.0
+PRICE_OF_A_NIGHT = 0.5  # nats: of two windows that say the same the shorter, newer one comes first
+SCALE_TO_SD = 1 / 1.2  # what the running scale reads of normal noise
+# In nats: a level known from m nights, and moved for n, says m / (m + 1.5 n) of what an exactly known one would.
+_LEVEL_WEIGHT = 1.5
+_DRIFT_NIGHTS = 60
+_FEWEST_DRIFT_NIGHTS = 20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Per series, shape (series,): the window that says most, and what it says."""
+
+    score: FloatArray  # nats less the price of the window; -inf where there are too few nights
+    nights: NDArray[np.int64]  # of the new level, tonight among them
+    effect: FloatArray  # ln(new / old)
+    level_nights: NDArray[np.int64]
+
+
+def step_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]) -> Evidence:
+    """The largest log-likelihood ratio of a step n nights ago against none, over n = 1 ... 14.
+
+    logs: (series, nights), tonight last, shorter series beginning with nan; scales: (series,), of the night before
+    tonight (tonight's own knows the step); began: (series,), the first night of the current level, nights before it
+    say nothing of it. Under both hypotheses nights are independent Student t around a median level.
+    """
+    series, nights = logs.shape
+    sd = np.hypot(scales * SCALE_TO_SD, FLOOR)[:, None]
+    best = Evidence(
+        np.full(series, -np.inf),
+        np.zeros(series, dtype=np.int64),
+        np.zeros(series),
+        np.zeros(series, dtype=np.int64),
+    )
+    for count in WINDOWS:
+        first = nights - count
+        if first < FEWEST_LEVEL_NIGHTS:
+            break
+        begin = max(0, first - LEVEL_NIGHTS)
+        before = np.where(np.arange(begin, first) >= began[:, None], logs[:, begin:first], np.nan)
+        known = np.isfinite(before).sum(axis=1)
+        window = logs[:, first:]
+        usable = (known >= FEWEST_LEVEL_NIGHTS) & np.isfinite(window).all(axis=1)
+        old, new = _median(before), _median(window)
+        ratio = (_misfit((window - old[:, None]) / sd) - _misfit((window - new[:, None]) / sd)).sum(axis=1)
+        score = ratio * known / (known + _LEVEL_WEIGHT * count) - PRICE_OF_A_NIGHT * (count - 1)
+        better = usable & (score > best.score)
+        for array, values in (
+            (best.score, score), (best.nights, count), (best.effect, new - old), (best.level_nights, known),
+        ):  # fmt: skip
+            array[better] = np.broadcast_to(values, series)[better]
+    return best
+
+
+def drift_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]) -> Evidence:
+    """The log-likelihood ratio of a line through the nights of the current level against no slope, over the last 60.
+
+    Theil (1950) and Sen (1968): the slope is the median over all pairs of nights. Arguments as of step_evidence; none
+    for levels of under 20 nights.
+    """
+    series, nights = logs.shape
+    begin = max(0, nights - _DRIFT_NIGHTS)
+    positions = np.arange(begin, nights, dtype=np.float64)
+    window = np.where(positions >= began[:, None], logs[:, begin:], np.nan)
+    known = np.isfinite(window).sum(axis=1)
+    candidates = np.flatnonzero((known >= _FEWEST_DRIFT_NIGHTS) & np.isfinite(window[:, -1]))
+    found = Evidence(np.full(series, -np.inf), known.astype(np.int64), np.zeros(series), known.astype(np.int64))
+    if not len(candidates):
+        return found
+    chosen, sd = window[candidates], np.hypot(scales[candidates] * SCALE_TO_SD, FLOOR)[:, None]
+    early, late = np.triu_indices(len(positions), 1)
+    slope = _median((chosen[:, late] - chosen[:, early]) / (positions[late] - positions[early]))
+    line = slope[:, None] * positions
+    line += _median(chosen - line)[:, None]
+    flat = _median(chosen)[:, None]
+    ratio = np.nansum(_misfit((chosen - flat) / sd) - _misfit((chosen - line) / sd), axis=1)
+    found.score[candidates] = ratio - PRICE_OF_A_NIGHT * max(WINDOWS)
+    found.effect[candidates] = slope * (known[candidates] - 1)
+    return found
+
+
+def _misfit(distances: FloatArray) -> FloatArray:
+    """Minus the logarithm of Student's density, but for its constant."""
+    return (TAIL + 1) / 2 * np.log1p(distances**2 / TAIL)
+
+
+def _median(values: FloatArray) -> FloatArray:
+    """Of each row's values that are there (sorting puts nan last); nan if none is."""
+    ordered = np.sort(values, axis=1)
+    count = np.isfinite(ordered).sum(axis=1)
+    rows = np.arange(len(ordered))
+    middle = ordered[rows, np.maximum(0, (count - 1) // 2)] + ordered[rows, np.minimum(count // 2, values.shape[1] - 1)]
+    return np.where(count > 0, middle / 2, np.nan)
