@@ -35,12 +35,14 @@ from baselines.series import (
     summarise,
 )
 from baselines.store import Store, open_store
+from baselines.suspects import Screen, Suspect, screen
 from score.errors import ScoreError
 from score.taxonomy import published_taxonomy
 from score.v1 import TARGET, weights_of
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.experiment import Experiment
+from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
 from torchbenchmark.records import Status, read_run
 from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
@@ -50,6 +52,7 @@ BLIND_NIGHTS = 3  # in a row without any comparison: then it is no beginning any
 _ROUNDING = 1e-9  # 1.07 / 1.0 - 1 is a little more than 0.07; a change of exactly the limit is not above it
 _LARGEST_RATIO = 1e9  # no build is that much slower or faster: one side is not what it says
 _READ_AHEAD = 4  # nights read per night wanted: not every night has every test
+_SCREENED_NIGHTS = 150  # that the screen looks at
 
 Weights = Callable[[Collection[str]], Mapping[str, float]]
 
@@ -82,9 +85,12 @@ class _Evidence:
     masks: Mapping[str, Sequence[Mask]]
 
     def baseline(self, test: str, channel: str, statistic: Statistic, nights: int | None = None) -> Baseline:
+        return rolling_baseline(self.tonight, self.history, test, channel, statistic, self.valid(test, nights))
+
+    def valid(self, test: str, nights: int | None = None) -> ValidNights:
+        """Which nights may be what is normal of a test."""
         masks = (*self.masks.get(test, ()), *self.masks.get(TOTAL, ()))
-        valid = ValidNights(nights or self.policy.nights, self.policy.min_coverage, masks)
-        return rolling_baseline(self.tonight, self.history, test, channel, statistic, valid)
+        return ValidNights(nights or self.policy.nights, self.policy.min_coverage, masks)
 
     def alert(self, test: str) -> datetime | None:
         """Since when the test has an open alert."""
@@ -149,11 +155,13 @@ def detect(
     masks: Mapping[str, Sequence[Mask]] | None = None,
     pinned: NightSummary | None = None,
     weights: Weights = v1_weights,
+    noise: NoiseTable | None = None,
 ) -> Report:
     """Compare a night with the nights before it, in any order; tonight among them is left out.
 
     `open_alerts` gives per test id, or TOTAL, since when its alert is open: nights from then on are no baseline.
-    `masks` gives the same of alerts that may be closed by now.
+    `masks` gives the same of alerts that may be closed by now. `noise` is the A/A table of the class: what the screen
+    believes a night to spread by at least.
     """
     masked = {test: list(several) for test, several in (masks or {}).items()}
     for test, opened in _parse_alerts(open_alerts or {}).items():
@@ -168,6 +176,7 @@ def detect(
     total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
     blind = evidence.nights_without_comparison if all(row.change is None for row in rows) else 0
     judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage, blind)
+    counts = tuple(change for test in sorted(tonight.ok_tests) for change in _count_changes(test, evidence))
     return Report(
         verdict=judgement.verdict,
         reason=judgement.reason,
@@ -184,8 +193,49 @@ def detect(
             {row.test: row.pin_change for row in rows if row.pin_change is not None}, weights, policy.total
         ),
         rows=tuple(sorted(rows, key=lambda row: row.test)),
-        counts=tuple(change for test in sorted(tonight.ok_tests) for change in _count_changes(test, evidence)),
+        counts=counts,
         differences=tuple(differences(good, tonight)) if good else (),
+        screen=_screen(evidence, rows, counts, noise) if earlier else None,
+    )
+
+
+def _screen(
+    evidence: _Evidence, rows: Sequence[Row], counts: Sequence[CountChange], noise: NoiseTable | None
+) -> Screen:
+    """Where to look first tonight, whatever the limits say."""
+    tonight = evidence.tonight
+    alerts = {test: alert for test in tonight.tests if (alert := evidence.alert(test)) is not None}
+    exact = [
+        Suspect(kind="status change", test=row.test, why=row.reason, alert=row.alert)
+        for row in rows
+        if row.state is State.NEWLY_FAILING
+    ]
+    exact += [
+        Suspect(
+            kind="count change",
+            test=change.test,
+            channel=change.channel,
+            why=f"{change.channel} is {change.tonight:.12g} and was {change.baseline:.12g}; a count is exact",
+            alert=alerts.get(change.test),
+        )
+        for change in counts
+        if CHANNELS[change.channel].judged
+    ]
+    before = next(reversed(evidence.valid_nights), None)
+    fingerprint = differences(before, tonight) if before and not is_of_environment(before, tonight) else ()
+    return screen(
+        tonight,
+        evidence.history,
+        {test: evidence.valid(test) for test in tonight.tests},
+        knob=evidence.policy.screen,
+        alerts=alerts,
+        exact=exact,
+        fingerprint={
+            one.field: f"{one.old or 'absent'} -> {one.new or 'absent'}"
+            for one in fingerprint
+            if one.group == "environment"
+        },
+        noise=noise,
     )
 
 
@@ -463,6 +513,9 @@ def detect_command(
     control: Annotated[list[Path] | None, typer.Option(help="Compare with this run instead; repeatable.")] = None,
     policy: Annotated[str, typer.Option(help="Name of a policy (default, smoke), or its YAML file.")] = "default",
     alerts: Annotated[Path | None, typer.Option(help="YAML of open alerts: a test id, or total: since when.")] = None,
+    noise: Annotated[
+        Path | None, typer.Option(help="A/A table for the screen (default: that of this class here, if there is one).")
+    ] = None,
     before: Annotated[
         datetime | None, typer.Option(help="Only nights that started before this time (UTC) are the baseline.")
     ] = None,
@@ -496,7 +549,8 @@ def detect_command(
             _tell_what_there_is(opened, tonight)
     if before is not None:
         history = [night for night in history if night.started < before]
-    report = detect(tonight, history, rule, open_alerts=open_alerts, pinned=pinned)
+    table = find_noise_table(noise, tonight.machine_class)
+    report = detect(tonight, history, rule, open_alerts=open_alerts, pinned=pinned, noise=table)
     for path, content in ((json_file, report.to_json()), (yaml_file, report.to_yaml())):
         if path is not None:
             _write(path, content)
@@ -530,7 +584,7 @@ def read_history(
         store,
         tonight.suite,
         tonight.machine_class,
-        policy.nights * _READ_AHEAD,
+        max(_SCREENED_NIGHTS, policy.nights * _READ_AHEAD),
         before=before,
         wanted=wanted,
     )

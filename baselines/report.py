@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baselines.differences import Difference
 from baselines.policy import Policy
 from baselines.series import Statistic, UtcTime
+from baselines.suspects import Screen
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION
 
 SCHEMA = 1
@@ -120,6 +121,9 @@ class Report(_Schema):
     rows: tuple[Row, ...]
     counts: tuple[CountChange, ...]
     differences: tuple[Difference, ...]
+    screen: Screen | None = (
+        None  # none where there is nothing to compare with, or the report is of before there was one
+    )
 
     @property
     def exit_code(self) -> int:

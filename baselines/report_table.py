@@ -4,6 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from baselines.report import NightRef, Report, Row, State
+from baselines.suspects import Screen
 from torchbenchmark.terminal import console, print_table
 
 _STYLES = {
@@ -16,6 +17,7 @@ _STYLES = {
 }
 _VERDICT_STYLES = {"clean": "green", "baseline made": "green", "regression": "red", "broken": "red"}
 _NUMBERS = ("baseline", "tonight", "change", "pin", "nights")
+_MOST_SUSPECTS = 10
 _MOST_DIFFERENCES = 20  # of a new image there may be hundreds; all are in the JSON
 
 
@@ -27,6 +29,8 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
     print_table(_table(report))
     for count in report.counts:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
+    if report.screen is not None:
+        _print_screen(report.screen)
     for difference in report.differences[:_MOST_DIFFERENCES]:
         old, new = difference.old or "absent", difference.new or "absent"
         _line(f"differs: {difference.group} {difference.field}: {old} -> {new}")
@@ -43,6 +47,18 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
     _line(f"by the flat 7 % and 1 %: {report.flat.verdict}: {report.flat.reason}")
     if verdict:
         _line(f"{report.verdict}: {report.reason}", f"bold {_VERDICT_STYLES[report.verdict]}")
+
+
+def _print_screen(screen: Screen) -> None:
+    told = f"{len(screen.suspects)} suspects" if len(screen.suspects) != 1 else "1 suspect"
+    _line(f"screen of {screen.series} series: {told if screen.suspects else 'nothing stands out'}")
+    for suspect in screen.suspects[:_MOST_SUSPECTS]:
+        alert = f"; alert open since {suspect.alert:%Y-%m-%d}" if suspect.alert else ""
+        _line(f"  {suspect.kind}: {suspect.test} {suspect.why}{alert}", "bold" if suspect.reported else None)
+    if len(screen.suspects) > _MOST_SUSPECTS:
+        _line(f"  and {len(screen.suspects) - _MOST_SUSPECTS} more (--json has all)")
+    for reason in screen.environment:
+        _line(f"perhaps the environment: {reason}", "yellow")
 
 
 def _table(report: Report) -> Table:

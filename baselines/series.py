@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from baselines.runs import run_prefix
+from torchbenchmark.gpu_watch import faults
 from torchbenchmark.records import Build, Channel, Environment, Measuring, Record, Run, Status, Workload
 
 Statistic = Literal["p20", "median", "mean"]
@@ -66,6 +67,7 @@ class TestSummary(_Schema):
     status: Status | None
     reason: str = ""
     channels: dict[str, ChannelSummary] = {}
+    throttled: bool = False  # the machine held its GPU back in most of the processes
     absent: bool = False  # its shard has not been delivered: the night says nothing of it
 
     @property
@@ -146,6 +148,7 @@ def _summarise_test(workload: Workload, record: Record | None) -> TestSummary:
         status=record.status,
         reason=record.reason,
         channels={name: _summarise_channel(channels) for name, channels in measured.items() if channels},
+        throttled=2 * sum(bool(faults(process.gpu)) for process in record.processes) > len(record.processes),
     )
 
 

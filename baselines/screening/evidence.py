@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.screening.noise import FloatArray
+from baselines.screening.noise import READS, FloatArray
 from baselines.screening.shift_test import FLOOR
 
 WINDOWS = range(1, 15)  # the last nights that may be the new level
@@ -17,7 +17,6 @@ FEWEST_LEVEL_NIGHTS = 3
 # Degrees of Student's t: one night ten scales off says little more than one five scales off; two such nights say a lot.
 TAIL = 3.0
 PRICE_OF_A_NIGHT = 0.5  # nats: of two windows that say the same the shorter, newer one comes first
-SCALE_TO_SD = 1 / 1.2  # what the running scale reads of normal noise
 # In nats: a level known from m nights, and moved for n, says m / (m + 1.5 n) of what an exactly known one would.
 _LEVEL_WEIGHT = 1.5
 _DRIFT_NIGHTS = 60
@@ -42,7 +41,7 @@ def step_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]
     say nothing of it. Under both hypotheses nights are independent Student t around a median level.
     """
     series, nights = logs.shape
-    sd = np.hypot(scales * SCALE_TO_SD, FLOOR)[:, None]
+    sd = np.hypot(scales / READS, FLOOR)[:, None]
     best = Evidence(
         np.full(series, -np.inf),
         np.zeros(series, dtype=np.int64),
@@ -84,7 +83,7 @@ def drift_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64
     found = Evidence(np.full(series, -np.inf), known.astype(np.int64), np.zeros(series), known.astype(np.int64))
     if not len(candidates):
         return found
-    chosen, sd = window[candidates], np.hypot(scales[candidates] * SCALE_TO_SD, FLOOR)[:, None]
+    chosen, sd = window[candidates], np.hypot(scales[candidates] / READS, FLOOR)[:, None]
     early, late = np.triu_indices(len(positions), 1)
     slope = _median((chosen[:, late] - chosen[:, early]) / (positions[late] - positions[early]))
     line = slope[:, None] * positions

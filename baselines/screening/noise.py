@@ -12,6 +12,7 @@ FloatArray = NDArray[np.float64]
 NEIGHBOURS = 3  # a night is held against the median of so many before it
 WINDOW = 60  # distances, the newest among them
 SMALLEST = 1e-4  # no clock and no count of a machine is steadier than .01 %
+READS = 1.2  # standard deviations that the scale says of independent normal noise: the three nights are noisy too
 _MAD_TO_SD = 1.4826
 
 
@@ -19,8 +20,7 @@ def running_scale(logs: FloatArray, floor: float = SMALLEST) -> FloatArray:
     """Per night, the scale that the nights up to it show; shape (series, nights) in and out, in log units.
 
     s_t = 1.4826 median(|y - median(three nights before)|) over the last 60 nights, at least `floor` (scalar or one a
-    series). It reads about 1.2 standard deviations of independent normal noise, as the three nights are noisy too.
-    Missing nights must have been left out. The first night has no distance, and the floor.
+    series). Missing nights must have been left out. The first night has no distance, and the floor.
     """
     rows, nights = logs.shape
     distances = np.full((rows, nights), np.nan)

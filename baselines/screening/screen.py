@@ -40,6 +40,8 @@ def screen_night(
     `floors`: of the running scale of each, in log units (an A/A table, the spread within nights). None for a history
     with too few nights to say anything.
     """
+    if not histories:
+        return []
     logs, offsets = _windows(histories)
     least = np.full(len(histories), SMALLEST) if floors is None else np.maximum(SMALLEST, np.asarray(floors))
     shifts = last_reports(logs, knob, least)

@@ -4,6 +4,7 @@ Per test and channel: how much of the spread comes from which level (zygote, pro
 pair. Per channel: the margin within which two zygotes of one build differ, and how a CPU-side time follows the probe.
 """
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,13 @@ class NoiseTable(_Schema):
     def slope(self, channel: str) -> float | None:
         known = self.channel(channel)
         return known.slope if known else None
+
+    def spread(self, test: str, channel: str) -> float:
+        """How far processes of one build lie apart, as a standard deviation of logarithms: of the test itself, or what
+        is typical of the channel; 0 if the study did not have it."""
+        own = next((one for one in self.series if (one.test, one.channel) == (test, channel)), None)
+        known = self.channel(channel)
+        return own.spread if own else known.pair_sd / math.sqrt(2) if known else 0.0
 
     def pair_variance(self, test: str, channel: str) -> KnownVariance | None:
         """Of the series itself, drawn towards the channel; of a test that was no canary that of the channel. None for a
