@@ -37,45 +37,63 @@ class _ResultFile:
         return self.machine, self.environment
 
 
+@dataclass(frozen=True)
+class _Point:
+    benchmark: str
+    arguments: str  # in brackets, or nothing
+    value: float | None
+    version: str  # of the benchmark
+
+
 def read(path: Path, value: str | None) -> Gathering:
     if value is not None:
         raise BaselineError(f"{path}: has one value a point; --value-column is for --format csv and sandmark")
     root = path / "results" if (path / "results").is_dir() else path
-    files = list(_result_files(root))
-    if not files:
+    known = _known_benchmarks(root)
+    gathering = Gathering()
+    files = []
+    for file in _paths(root):
+        try:
+            files.append(_result_file(file))
+        except BaselineError as error:
+            gathering.left_out.append(str(error))
+    if not files and not gathering.left_out:
         raise BaselineError(
             f"{path}: no results in it; expected MACHINE/machine.json and files beside it, as asv keeps"
         )
-    known = _known_benchmarks(root)
-    gathering = Gathering()
     files.sort(key=lambda one: (*one.place, one.date, one.commit))
     for _, group in itertools.groupby(files, key=lambda one: one.place):
         for position, file in enumerate(group):
-            _add_file(gathering, file, position, known)
+            try:
+                _add_file(gathering, file, position, known)
+            except BaselineError as error:
+                gathering.left_out.append(str(error))
     return gathering
 
 
-def _result_files(root: Path) -> Iterator[_ResultFile]:
+def _paths(root: Path) -> Iterator[Path]:
     if not root.is_dir():
         raise BaselineError(f"{root}: not a folder; --format asv takes the results folder of asv")
     for machine in sorted(root.rglob("machine.json")):
-        for path in sorted(machine.parent.glob("*.json")):
-            if path.name in ("machine.json", "benchmarks.json"):
-                continue
-            document = _load(path)
-            member(document, "results", dict, str(path))
-            parameters = document.get("params")
-            named = parameters.get("machine") if isinstance(parameters, dict) else None
-            date = document.get("date")
-            if not isinstance(date, (int, float)) or isinstance(date, bool):
-                raise BaselineError(f"{path}: key date: expected milliseconds since 1970, the date of the commit")
-            yield _ResultFile(
-                machine=named if isinstance(named, str) else machine.parent.name,
-                environment=str(document.get("env_name") or path.stem.partition("-")[2]),
-                date=date,
-                commit=str(document.get("commit_hash") or ""),
-                path=path,
-            )
+        others = ("machine.json", "benchmarks.json")
+        yield from (path for path in sorted(machine.parent.glob("*.json")) if path.name not in others)
+
+
+def _result_file(path: Path) -> _ResultFile:
+    document = _load(path)
+    member(document, "results", dict, str(path))
+    parameters = document.get("params")
+    named = parameters.get("machine") if isinstance(parameters, dict) else None
+    date = document.get("date")
+    if not isinstance(date, (int, float)) or isinstance(date, bool):
+        raise BaselineError(f"{path}: key date: expected milliseconds since 1970, the date of the commit")
+    return _ResultFile(
+        machine=named if isinstance(named, str) else path.parent.name,
+        environment=str(document.get("env_name") or path.stem.partition("-")[2]),
+        date=date,
+        commit=str(document.get("commit_hash") or ""),
+        path=path,
+    )
 
 
 def _load(path: Path) -> Any:
@@ -94,29 +112,30 @@ def _known_benchmarks(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _add_file(gathering: Gathering, file: _ResultFile, position: int, known: Mapping[str, dict[str, Any]]) -> None:
+    """All of the file or, if anything in it is wrong, nothing."""
     document = _load(file.path)  # again: all files of a long history need not be in memory at once
     time = _time(file.date)
-    for name, entry in document["results"].items():
-        where = f"{file.path}: key results.{name}"
-        result, parameters, version = _unpack(document, name, entry, where)
-        if result is None:
-            continue  # all of its combinations failed, or it was not built
-        combinations = list(itertools.product(*parameters))
-        if len(combinations) != len(result):
-            raise BaselineError(f"{where}: {len(result)} results of {len(combinations)} combinations of parameters")
-        about = _described(name, known.get(name, {}))
-        for combination, value in zip(combinations, result, strict=True):
-            arguments = f"({', '.join(map(str, combination))})" if combination else ""
-            series = f"{file.machine}/{name}{arguments} [{file.environment}]"
-            gathering.describe(series, about)
-            gathering.add(
-                series,
-                number(value, where),
-                position=position,
-                time=time,
-                commit=file.commit,
-                workload=version,
-            )
+    for point in [
+        point for name, entry in document["results"].items() for point in _points(document, name, entry, file.path)
+    ]:
+        series = f"{file.machine}/{point.benchmark}{point.arguments} [{file.environment}]"
+        gathering.describe(series, _described(point.benchmark, known.get(point.benchmark, {})))
+        gathering.add(series, point.value, position=position, time=time, commit=file.commit, workload=point.version)
+
+
+def _points(document: dict[str, Any], name: str, entry: Any, path: Path) -> list[_Point]:
+    """One for each combination of parameters; none if all of them failed or nothing was built."""
+    where = f"{path}: key results.{name}"
+    result, parameters, version = _unpack(document, name, entry, where)
+    if result is None:
+        return []
+    combinations = list(itertools.product(*parameters))
+    if len(combinations) != len(result):
+        raise BaselineError(f"{where}: {len(result)} results of {len(combinations)} combinations of parameters")
+    return [
+        _Point(name, f"({', '.join(map(str, combination))})" if combination else "", number(value, where), version)
+        for combination, value in zip(combinations, result, strict=True)
+    ]
 
 
 def _unpack(

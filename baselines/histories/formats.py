@@ -21,7 +21,10 @@ FORMATS: dict[str, Callable[[Path, str | None], Gathering]] = {
 def read_histories(
     points: Path, format_name: str = "csv", *, series: Path | None = None, value_column: str | None = None
 ) -> Reading:
-    """The histories in a file or folder. Raises BaselineError naming file and line or key."""
+    """The histories in a file or folder. Raises BaselineError naming file and line or key.
+
+    Of a folder, files that cannot be read are left out and told as long as others can: runs are killed as they write.
+    """
     if format_name not in FORMATS:
         raise BaselineError(f"--format {format_name}: no such format; known are {', '.join(FORMATS)}")
     if not points.exists():
@@ -29,5 +32,6 @@ def read_histories(
     described = read_series(series) if series is not None else None
     gathering = FORMATS[format_name](points, value_column)
     if not gathering.series:
-        raise BaselineError(f"{points}: no points in it; nothing can be replayed")
+        why = f"; left out: {gathering.left_out[0]}" if gathering.left_out else ""
+        raise BaselineError(f"{points}: no points in it{why}")
     return gathering.histories(described)

@@ -41,6 +41,7 @@ class Gathering:
         self._series: dict[str, _Points] = {}
         self._texts: dict[str, str] = {}
         self._kinds: dict[tuple[str, str], int] = {}
+        self.left_out: list[str] = []  # files of a folder that cannot be read, and why
 
     @property
     def series(self) -> list[str]:
@@ -79,7 +80,7 @@ class Gathering:
         """All of them. `described` (of a series.csv) outweighs what the format knows; where it is given, a series that
         it lacks and of which the format knows no direction has none."""
         histories: list[History] = []
-        notes: list[str] = []
+        notes = [f"left out: {problem}" for problem in self.left_out]
         for series, points in self._series.items():
             told = _told(series, points.described, described)
             found, said = self._histories_of(series, points, told)

@@ -50,11 +50,20 @@ def read(path: Path, value: str | None) -> Gathering:
     files = [path] if path.is_file() else sorted(path.rglob(f"*{_ENDING}"))
     if not files:
         raise BaselineError(f"{path}: no *{_ENDING} in it; name a folder of sandmark-nightly, or a CSV of points")
-    runs = sorted((_run_of(file) for file in files), key=lambda run: (*run.place, run.time, str(run.path)))
     gathering = Gathering()
+    runs = []
+    for file in files:
+        try:
+            runs.append(_run_of(file))
+        except BaselineError as error:
+            gathering.left_out.append(str(error))
+    runs.sort(key=lambda run: (*run.place, run.time, str(run.path)))
     for _, group in groupby(runs, key=lambda run: run.place):
         for position, run in enumerate(group):
-            _add_run(gathering, run, position, value)
+            try:
+                _add_run(gathering, run, position, value)
+            except BaselineError as error:
+                gathering.left_out.append(str(error))
     return gathering
 
 
@@ -90,9 +99,9 @@ def _add_run(gathering: Gathering, run: _Run, position: int, member: str | None)
     if run.kind == "perfstat":
         if member is not None:
             raise BaselineError(f"{run.path}: perf stat's files give the time elapsed; leave --value-column out")
-        points, unit = _perfstat(text), "s"
+        points, unit = list(_perfstat(text)), "s"
     else:
-        points = _orun(text, run.path, member or _SECONDS)
+        points = list(_orun(text, run.path, member or _SECONDS))
         unit = "s" if (member or _SECONDS).endswith("_secs") else ""
     for name, value in points:
         series = "/".join(part for part in (run.host, run.kind, run.variant, name) if part)

@@ -176,3 +176,13 @@ def test_a_folder_without_results_is_told(results):
         results.read()
     with pytest.raises(BaselineError, match="--value-column is for"):
         read_histories(results.root, "asv", value_column="mean")
+
+
+def test_a_file_that_is_cut_off_or_wrong_is_left_out_as_a_whole_and_told(results):
+    results.commit("aaaa", 0, **version_2(t__time_a=[[1.0], []]))
+    results.commit("bbbb", 1, **version_2(t__time_a=[[2.0], []], t__time_b=[["slow"], []]))
+    (results.root / "box" / "cccc-py3.12.json").write_text("{cut")
+    reading = results.read()
+    assert described(reading) == {"box/t.time_a [py3.12]": [(0, 1.0)]}
+    told = [note for note in reading.notes if note.startswith("left out: ")]
+    assert ["cccc-py3.12.json: no JSON" in told[0], "bbbb-py3.12.json: key results.t.time_b" in told[1]] == [True, True]

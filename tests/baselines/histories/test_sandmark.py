@@ -105,3 +105,13 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path):
     write(path, f'{MACHINE}\n{{"name": "kb", "time_secs"\n')
     with pytest.raises(BaselineError, match=r"x_1\.orun\.summary\.bench:2: no JSON"):
         read_histories(tmp_path, "sandmark")
+
+
+def test_a_file_that_is_cut_off_is_left_out_as_a_whole_and_told(tmp_path):
+    orun(tmp_path, "sequential/box/20260101_000000/aaaaaaa", "4.12.0+stock", {"kb.": 1.0})
+    path = tmp_path / "sequential" / "box" / "20260102_000000" / "aaaaaaa" / "4.12.0+stock_1.orun.summary.bench"
+    write(path, '{"name": "kb.", "time_secs": 2}\n{"name": "fft.", "time')
+    orun(tmp_path, "sequential/box/20260103_000000/aaaaaaa", "4.12.0+stock", {"kb.": 3.0})
+    reading = read_histories(tmp_path, "sandmark")
+    assert points(reading) == {"box/orun/4.12.0+stock/kb.": [(0, 1.0), (2, 3.0)]}
+    assert f"left out: {path}:2: no JSON" in reading.notes[0]
