@@ -2,6 +2,7 @@
 
 import regression_detector
 from baselines import cli as baselines_commands
+from baselines import replay_command
 from bot import build, filing, nightly, sharded, watchdog, workflow
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
@@ -15,6 +16,7 @@ def main() -> None:
         build,
         score_commands,
         baselines_commands,
+        replay_command,
         regression_detector,
         nightly,
         sharded,

@@ -1,0 +1,97 @@
+"""`torchbench replay`: any history, night by night, through the screen that the nightly uses."""
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from baselines.errors import BaselineError
+from baselines.histories import FORMATS, History, read_histories
+from baselines.history_picture import draw_pictures, require_matplotlib
+from baselines.replay import Replayed, replay_histories, write_detections
+from baselines.replay_view import details, overview, shortened, summary
+from baselines.screening.shifts import KnobName
+from torchbenchmark.terminal import console
+
+NOTES_SHOWN = 20
+IN_FULL = 3  # series with reports, up to which all are shown in full without being named
+
+
+def register(app: typer.Typer) -> None:
+    app.command("replay")(replay)
+
+
+def replay(
+    points: Annotated[Path, typer.Argument(help="The history: a file, or the folder of formats that keep several.")],
+    out: Annotated[Path | None, typer.Option(help="Write the reports to this CSV file.")] = None,
+    series: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the columns series, unit, direction (lower, higher or unknown: what is better)."),
+    ] = None,
+    format_name: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "csv",
+    knob: Annotated[KnobName, typer.Option(help="How much evidence a report needs.")] = "default",
+    value_column: Annotated[str | None, typer.Option(help="Take another column than `value`.")] = None,
+    series_name: Annotated[
+        list[str] | None, typer.Option(help="Only series that match this glob, shown in full (may be repeated).")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw each series into this folder (needs matplotlib, the extra `pictures`).")
+    ] = None,
+) -> None:
+    """What the screen would have reported in each night of a history, had it known that night and those before it."""
+    _check_places(points, series, out, picture)
+    reading = read_histories(points, format_name, series=series, value_column=value_column)
+    for line in shortened(reading.notes, NOTES_SHOWN):
+        console.print(Text(f"note: {line}"))
+    chosen = _choose(reading.histories, series_name, points)
+    replayed = replay_histories(chosen, knob)
+    if out is not None:
+        write_detections(out, replayed)
+    _show(replayed, in_full=bool(series_name))
+    console.print(Text(summary(replayed)))
+    if out is not None:
+        console.print(Text(f"reports written to {out}"))
+    if picture is not None:
+        console.print(Text(f"{draw_pictures(replayed, picture)} pictures drawn into {picture}"))
+
+
+def _check_places(points: Path, series: Path | None, out: Path | None, picture: Path | None) -> None:
+    """Before the work, not after it."""
+    if out is not None:
+        if out.is_dir():
+            raise BaselineError(f"{out}: is a folder; --out names the file for the reports")
+        if not out.parent.is_dir():
+            raise BaselineError(f"{out.parent}: no such folder; make it, or name another file for --out")
+        if any(
+            out.exists() and given is not None and given.exists() and out.samefile(given) for given in (points, series)
+        ):
+            raise BaselineError(f"{out}: --out would overwrite what is read; name another file")
+    if picture is not None:
+        require_matplotlib()
+        if picture.exists() and not picture.is_dir():
+            raise BaselineError(f"{picture}: is no folder; --picture names a folder for one file a series")
+
+
+def _choose(histories: tuple[History, ...], patterns: list[str] | None, points: Path) -> list[History]:
+    if not histories:
+        raise BaselineError(f"{points}: no series has a value that can be compared; values have to be above zero")
+    chosen = [one for one in histories if not patterns or any(fnmatchcase(one.series, each) for each in patterns)]
+    if not chosen:
+        some = ", ".join(list(dict.fromkeys(one.series for one in histories))[:5])
+        raise BaselineError(
+            f"--series-name {' '.join(patterns or ())}: no series of {points} matches; there are {some} ..."
+        )
+    return chosen
+
+
+def _show(replayed: list[Replayed], *, in_full: bool) -> None:
+    reported = [one for one in replayed if one.detections]
+    if in_full or len(reported) <= IN_FULL:
+        for one in replayed if in_full else reported:
+            console.print(details(one, console.width))
+            console.print()
+    elif reported:
+        console.print(overview(replayed))
+        console.print(Text("--series-name GLOB shows a series in full"))
