@@ -1,6 +1,5 @@
 """`torchbench replay`: any history, night by night, through the screen that the nightly uses."""
 
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +10,13 @@ from baselines.errors import BaselineError
 from baselines.histories import FORMATS, History, read_histories
 from baselines.history_picture import draw_pictures, require_matplotlib
 from baselines.replay import Replayed, replay_histories, write_detections
-from baselines.replay_view import details, overview, shortened, summary
+from baselines.replay_view import counted, details, overview, shortened, summary
 from baselines.screening.shifts import KnobName
+from torchbenchmark.experiment import matches_glob
 from torchbenchmark.terminal import console
 
 NOTES_SHOWN = 20
+NAMES_TOLD = 5
 IN_FULL = 3  # series with reports, up to which all are shown in full without being named
 
 
@@ -34,7 +35,8 @@ def replay(
     knob: Annotated[KnobName, typer.Option(help="How much evidence a report needs.")] = "default",
     value_column: Annotated[str | None, typer.Option(help="Take another column than `value`.")] = None,
     series_name: Annotated[
-        list[str] | None, typer.Option(help="Only series that match this glob, shown in full (may be repeated).")
+        list[str] | None,
+        typer.Option(help="Only series that match this glob (a bracket is a bracket), shown in full; may be repeated."),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw each series into this folder (needs matplotlib, the extra `pictures`).")
@@ -54,7 +56,7 @@ def replay(
     if out is not None:
         console.print(Text(f"reports written to {out}"))
     if picture is not None:
-        console.print(Text(f"{draw_pictures(replayed, picture)} pictures drawn into {picture}"))
+        console.print(Text(f"{counted(draw_pictures(replayed, picture), 'picture')} drawn into {picture}"))
 
 
 def _check_places(points: Path, series: Path | None, out: Path | None, picture: Path | None) -> None:
@@ -77,13 +79,14 @@ def _check_places(points: Path, series: Path | None, out: Path | None, picture: 
 def _choose(histories: tuple[History, ...], patterns: list[str] | None, points: Path) -> list[History]:
     if not histories:
         raise BaselineError(f"{points}: no series has a value that can be compared; values have to be above zero")
-    chosen = [one for one in histories if not patterns or any(fnmatchcase(one.series, each) for each in patterns)]
-    if not chosen:
-        some = ", ".join(list(dict.fromkeys(one.series for one in histories))[:5])
-        raise BaselineError(
-            f"--series-name {' '.join(patterns or ())}: no series of {points} matches; there are {some} ..."
-        )
-    return chosen
+    if not patterns:
+        return list(histories)
+    names = list(dict.fromkeys(one.series for one in histories))
+    for pattern in patterns:
+        if not any(matches_glob(name, pattern) for name in names):
+            some = f"{', '.join(names[:NAMES_TOLD])}{' ...' if len(names) > NAMES_TOLD else ''}"
+            raise BaselineError(f"--series-name {pattern}: no series of {points} matches; there are {some}")
+    return [one for one in histories if any(matches_glob(one.series, pattern) for pattern in patterns)]
 
 
 def _show(replayed: list[Replayed], *, in_full: bool) -> None:

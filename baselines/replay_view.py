@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -81,11 +82,7 @@ def summary(replayed: Sequence[Replayed]) -> str:
     reports = sum(len(one.detections) for one in replayed)
     years = series_years([one.history for one in replayed])
     rate = f"{reports / years:.2f} reports a series-year of 365 nights" if years else "no nights"
-    return f"{len(series)} series, {_count(nights, 'night')}, {_count(reports, 'report')}, {rate}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{len(series)} series, {counted(nights, 'night')}, {counted(reports, 'report')}, {rate}"
 
 
 def shortened(notes: Sequence[str], most: int) -> Iterable[str]:
@@ -93,6 +90,10 @@ def shortened(notes: Sequence[str], most: int) -> Iterable[str]:
     yield from (one_line(note) for note in notes[:most])
     if len(notes) > most:
         yield f"... and {len(notes) - most} more such lines"
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def percent(value: float) -> str:
@@ -106,13 +107,16 @@ def level(value: float, unit: str) -> str:
 
 
 def _short(name: str) -> str:
-    """Begin and end: names of one suite differ at either."""
+    """Begin and end: names of one suite differ at either. Cells, as some characters take two."""
+    if cell_len(name) <= _NAME_WIDTH:
+        return name
     half = (_NAME_WIDTH - 1) // 2
-    return name if len(name) <= _NAME_WIDTH else f"{name[:half]}…{name[-half:]}"
+    end = set_cell_size(name[::-1], half).rstrip()[::-1]
+    return f"{set_cell_size(name, half).rstrip()}…{end}"
 
 
 def _title(history: History) -> str:
-    parts = [one_line(history.series), _count(history.nights, "night")]
+    parts = [one_line(history.series), counted(history.nights, "night")]
     first, last = history.times[0][:10], history.times[-1][:10]
     if first and last:
         parts.append(one_line(f"{first} to {last}"))

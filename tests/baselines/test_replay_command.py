@@ -96,15 +96,15 @@ def test_a_series_is_shown_with_its_sparkline_levels_and_last_report(replay, tmp
 
 
 def test_many_series_have_a_line_each_until_one_is_named(replay, tmp_path):
-    write_points(tmp_path / "points.csv", [f"suite/{name}" for name in "abcdef"])
+    write_points(tmp_path / "points.csv", [f"suite[{name}]" for name in "abcdef"])
     ended = replay("points.csv")
     lines = ended.stdout.splitlines()
     assert lines[0].split() == ["series", "nights", "history", "reports", "last"]
-    assert [line.split()[0] for line in lines[1:7]] == [f"suite/{name}" for name in "abcdef"]
+    assert [line.split()[0] for line in lines[1:7]] == [f"suite[{name}]" for name in "abcdef"]
     assert lines[7] == "--series-name GLOB shows a series in full"
-    named = replay("points.csv", "--series-name", "*/[ab]", "--out", "few.csv").stdout
-    assert "last: regression" in named and "suite/c" not in named
-    assert {row["series"] for row in rows_of(tmp_path / "few.csv")} == {"suite/a", "suite/b"}
+    named = replay("points.csv", "--series-name", "*[a]", "--series-name", "suite[b*", "--out", "few.csv").stdout
+    assert "last: regression" in named and "suite[c]" not in named
+    assert {row["series"] for row in rows_of(tmp_path / "few.csv")} == {"suite[a]", "suite[b]"}
 
 
 def test_a_series_without_reports_is_shown_if_it_is_named(replay, tmp_path):
@@ -123,6 +123,16 @@ def test_hostile_names_come_out_byte_for_byte_and_reach_no_terminal(replay, tmp_
     for printed in (ended.stdout, replay("points.csv", "--series-name", "*").stdout):
         assert "\x1b" not in printed and "\r" not in printed
         printed.encode()
+
+
+def test_pictures_are_drawn_of_what_is_chosen(replay, tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `pictures` is not installed")
+    write_points(tmp_path / "points.csv", ["a", "b/c"])
+    ended = replay("points.csv", "--series-name", "b*", "--picture", "new/pictures")
+    assert ended.stdout.endswith("1 picture drawn into new/pictures\n"), ended.stderr
+    assert [path.name[:4] for path in (tmp_path / "new" / "pictures").iterdir()] == ["b-c-"]
+    refused = replay("points.csv", "--picture", "points.csv")
+    assert refused.returncode == 2 and "points.csv: is no folder" in refused.stderr
 
 
 def test_notes_are_told_and_a_flood_of_them_is_not(replay, tmp_path):
@@ -163,7 +173,10 @@ def test_every_format_goes_through_the_command(replay, tmp_path):
         (["points.csv", "--format", "xml"], "--format xml: no such format; known are csv,"),
         (["points.csv", "--knob", "loud"], "'loud' is not one of 'strict', 'default', 'sensitive'"),
         (["points.csv", "--value-column", "speed"], "points.csv:1: no column 'speed' among"),
-        (["points.csv", "--series-name", "b*"], "--series-name b*: no series of points.csv matches; there are a"),
+        (
+            ["points.csv", "--series-name", "a", "--series-name", "b*"],
+            "--series-name b*: no series of points.csv matches",
+        ),
         (["points.csv", "--out", "."], ".: is a folder; --out names the file"),
         (["points.csv", "--out", "none/out.csv"], "none: no such folder"),
         (["points.csv", "--out", "./points.csv"], "--out would overwrite what is read"),
@@ -180,7 +193,7 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(replay, tmp_path, arguments, 
     assert (tmp_path / "points.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["short", "x" * 300])
+@pytest.mark.parametrize("name", ["short", "x" * 300, "長い名前" * 40])
 def test_a_terminal_of_100_columns_is_enough(tmp_path, name):
     names = [f"{name}{number}" for number in range(5)]
     reading = read_histories(write_points(tmp_path / "points.csv", names, step=0.001, nights=400))
