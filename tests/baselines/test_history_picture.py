@@ -57,9 +57,9 @@ def test_a_picture_says_unit_dates_effect_and_what_is_drawn(tmp_path):
 
 @needs_matplotlib
 def test_title_and_window_can_be_chosen(tmp_path):
-    draw_history(stepped(), tmp_path / "a.svg", title="A step, $x_1$", window=(10, 30))
+    draw_history(stepped(), tmp_path / "a.svg", title="A step, $\\frac{$", window=(10, 30))
     said = texts(tmp_path / "a.svg")
-    assert "A step, $x_1$" in said and "10" in said and "onset of a regression" not in said
+    assert "A step, $\\frac{$" in said and "10" in said and "onset of a regression" not in said
     with pytest.raises(BaselineError, match="no night from 100 to 200"):
         draw_history(stepped(), tmp_path / "a.svg", window=(100, 200))
 

@@ -79,6 +79,13 @@ def test_the_tool_and_then_the_unit_say_which_direction_is_better(tmp_path, tool
     assert history.better == better
 
 
+def test_a_series_csv_outweighs_the_tool_and_what_it_lacks_keeps_what_the_tool_says(tmp_path):
+    (tmp_path / "series.csv").write_text("series,direction\ns/a,higher\n")
+    (tmp_path / "data.js").write_text(json.dumps({"entries": {"s": [run(0, "go", bench("a", 1), bench("b", 1))]}}))
+    reading = read_histories(tmp_path / "data.js", "github-action-benchmark", series=tmp_path / "series.csv")
+    assert [(one.unit, one.better) for one in reading.histories] == [("ns/iter", "higher"), ("ns/iter", "lower")]
+
+
 def test_a_unit_that_changes_begins_a_new_history(tmp_path):
     entries = {"s": [run(0, "catch2", bench("a", 900, "us")), run(1, "catch2", bench("a", 1.1, "ms"))]}
     assert [history.unit for history in read(tmp_path, entries).histories] == ["us", "ms"]

@@ -75,6 +75,13 @@ def test_a_night_that_stands_twice_counts_with_its_median_and_is_told(read):
     assert reading.notes == ("a: 1 night more than once; the median of each counts",)
 
 
+def test_of_many_doubled_nights_each_has_its_own_last_row(read):
+    rows = [f"a,{night},d{night}.{copy},,{1 + night + copy}" for copy in range(3) for night in range(40)]
+    history = only(read(HEADER + "\n".join(rows)))
+    assert nights(history) == [(night, 2.0 + night) for night in range(40)]
+    assert history.times == tuple(f"d{night}.2" for night in range(40))
+
+
 def test_rows_in_any_order_are_sorted_by_position_and_it_is_told(read):
     reading = read(HEADER + "a,2,z,,3\na,0,x,,1\na,1,y,,2\n")
     history = only(reading)
