@@ -105,10 +105,10 @@ def ranks_differ(sides: Sides, moved: IntArray, rank_z: float) -> BoolArray:
 
 
 def trimmed_means(values: FloatArray) -> FloatArray:
-    """The mean of each row without the largest and the smallest quarter (rounded down) of what is there."""
+    """The mean of what is there of each row, less the largest and the smallest quarter (rounded; of three, one)."""
     ordered = np.sort(values, axis=1)  # nan comes last
     count = np.isfinite(ordered).sum(axis=1)
-    cut = count // TRIM
+    cut = np.maximum(count // TRIM, count == 3)
     columns = np.arange(values.shape[1])
     kept = (columns >= cut[:, None]) & (columns < (count - cut)[:, None])
     return np.where(kept, ordered, 0.0).sum(axis=1) / np.maximum(1, count - 2 * cut)

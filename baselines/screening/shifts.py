@@ -12,15 +12,26 @@ from typing import Literal
 import numpy as np
 
 from baselines.screening.noise import SMALLEST, FloatArray, running_scale
-from baselines.screening.potts import best_paths
-from baselines.screening.shift_test import SIDE, IntArray, Sides, compare_levels, date, gather, ranks_differ
+from baselines.screening.potts import CAP, best_paths
+from baselines.screening.shift_test import (
+    SIDE,
+    IntArray,
+    Sides,
+    compare_levels,
+    date,
+    gather,
+    ranks_differ,
+    trimmed_means,
+)
 
 WINDOW = 150  # nights
 BOUNDARIES = 4  # of the best path, the newest ones, that a night looks at
 FEWEST_BEFORE, FEWEST_AFTER = 5, 3  # nights on either side of a boundary
 FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough ...
 EARLY = 3  # ... and each night fewer asks for 1 / EARLY of it more
-STABLE = 1  # nights by which the newest boundary may have moved since the night before
+STABLE = 1  # nights by which the newest boundary may have moved since the night before ...
+RUN = 4  # nights beyond the cap on one side that are a level of their own, whatever the path says
+UNSTABLE = 2.0  # ... else that much more evidence is asked for
 
 KnobName = Literal["strict", "default", "sensitive"]
 
@@ -129,12 +140,11 @@ def reports_of_night(
     """
     found: list[tuple[int, Shift]] = []
     last = last.copy()
-    for boundaries, ends in reversed(list(_boundaries(starts, night, last))):
+    path = _boundaries(starts, night, last)
+    runs = _runs_beyond(logs, scales, starts, night, last)
+    for boundaries, ends in [*reversed(path), (runs, np.full(len(logs), night + 1))]:
         rows = np.flatnonzero(
-            (boundaries > 0)
-            & (boundaries - last >= FEWEST_BEFORE)
-            & (ends - boundaries >= FEWEST_AFTER)
-            & ((ends <= night) | (np.abs(starts[:, night - 1] - boundaries) <= STABLE))
+            (boundaries > 0) & (boundaries - last >= FEWEST_BEFORE) & (ends - boundaries >= FEWEST_AFTER)
         )
         if not len(rows):
             continue
@@ -145,6 +155,8 @@ def reports_of_night(
         onset = boundary + dated.moved
         levels = compare_levels(sides, dated.moved)
         more = 1 + np.maximum(0, FULL_AFTER - (end - boundary)) / EARLY
+        unstable = (end > night) & (boundary != runs[rows]) & (np.abs(starts[rows, night - 1] - boundary) > STABLE)
+        more = np.where(unstable, UNSTABLE * more, more)
         passed = (until - onset >= FEWEST_AFTER) & (levels.statistic >= more * knob.height)
         chosen = np.flatnonzero(passed)
         if len(chosen):
@@ -181,4 +193,22 @@ def _boundaries(starts: IntArray, night: int, last: IntArray) -> list[tuple[IntA
         found.append((boundary, end))
         end = boundary
         boundary = np.where(boundary > 0, starts[rows, np.maximum(0, boundary - 1)], 0)
+    return found
+
+
+def _runs_beyond(logs: FloatArray, scales: FloatArray, starts: IntArray, night: int, last: IntArray) -> IntArray:
+    """The first of the newest RUN nights where all of them lie beyond what the path counts, on one side of the level
+    before; 0 where they do not, or where the path has a boundary there.
+
+    A drift fits no level: to the path its nights are spikes, each cheaper than a jump, until it ends.
+    """
+    first = night - RUN + 1
+    found = np.zeros(len(logs), dtype=np.int64)
+    begin = max(0, first - SIDE)
+    rows = np.flatnonzero((starts[:, night] < first - STABLE) & (first - last >= FEWEST_BEFORE))
+    if first < FEWEST_BEFORE or not len(rows):
+        return found
+    before = np.where(np.arange(begin, first) >= last[rows, None], logs[rows, begin:first], np.nan)
+    distances = (logs[rows, first : night + 1] - trimmed_means(before)[:, None]) / scales[rows, first - 1, None]
+    found[rows[(distances > CAP).all(axis=1) | (distances < -CAP).all(axis=1)]] = first
     return found
