@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torchbenchmark.paired.measurement import PairsRequest
 
 DEFAULT_PAIRS = 6
+HIGHEST_LEVEL = 0.999999  # beyond, no tail of pairs is known, and a share of it for each test and look is no number
 EXIT_CODES = {"slower": EXIT_REGRESSION, "newly failing": EXIT_REGRESSION, "not measured": EXIT_BROKEN}
 
 # What takes time to import (scipy, a second or two) is imported by the commands that compute with it.
@@ -167,8 +168,8 @@ def plan_sides(
 
 
 def _check(level: float, beyond: float | None, minutes: float | None, channels: Collection[str] | None) -> None:
-    if not 0.5 <= level < 1:
-        raise BenchmarkError(f"--level {level:g}: a confidence from .5 to under 1, such as .99")
+    if not 0.5 <= level <= HIGHEST_LEVEL:
+        raise BenchmarkError(f"--level {level:.12g}: a confidence from .5 to {HIGHEST_LEVEL}, such as .99")
     if beyond is not None and not 0 < beyond < 1:
         raise BenchmarkError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .01 for 1 %")
     if minutes is not None and not minutes > 0:

@@ -22,14 +22,16 @@ from torchbenchmark.statistics.covariate import adjusted_log_ratios
 from torchbenchmark.statistics.interval import Interval
 from torchbenchmark.statistics.moderated_variance import VariancePrior
 from torchbenchmark.statistics.pairs_needed import pairs_needed
-from torchbenchmark.statistics.simultaneous import FEWEST_PAIRS_FOR_BOOTSTRAP, max_t_intervals, moderated_intervals
+from torchbenchmark.statistics.simultaneous import can_bootstrap, max_t_intervals, moderated_intervals
 
 LEVEL = 0.99  # of all intervals of a comparison together: a comment is wrong once in a hundred
 JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
 FEWEST_PROBES = 3  # before it is asked whether the probe itself moved
+ROUNDING = 1e-12  # log ratios that differ by less are one ratio, written in two ways
 _SAMPLES_FOR_999 = 10_000
+LARGEST_SHARE = 1e9  # of a bound: two pairs of forty tests leave one without a bound that a number can hold
 
 EffectVerdict = Literal["slower", "faster", "no change", "inconclusive", "not measured"]
 CountVerdict = Literal["same", "changed", "not exact"]
@@ -147,7 +149,8 @@ def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable 
     plain = _intervals([one for one in judged if one.covariate], criterion, noise, adjusted=False)
     effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion, noise) for one in series]
     family = max(criterion.family, len(judged))
-    return assemble(tests, effects, level=criterion.level, family=family, method=_method(judged), noise=noise)
+    method = _method(_bootstrapped(judged, criterion))
+    return assemble(tests, effects, level=criterion.level, family=family, method=method, noise=noise)
 
 
 def assemble(
@@ -197,7 +200,7 @@ class _Series:
     @property
     def plain(self) -> numpy.ndarray:
         sign = 1.0 if CHANNELS[self.channel].better == "lower" else -1.0
-        return sign * numpy.log(numpy.array(self.head) / numpy.array(self.base)) if self.base else numpy.empty(0)
+        return sign * (numpy.log(self.head) - numpy.log(self.base)) if self.base else numpy.empty(0)
 
     @property
     def log_ratios(self) -> numpy.ndarray:
@@ -241,22 +244,31 @@ def _intervals(
 ) -> dict[tuple[str, str], Interval]:
     """The interval of each series; those with as many pairs are one table. Series that do not vary have none."""
     found: dict[tuple[str, str], Interval] = {}
-    varying = [one for one in series if numpy.ptp(one.log_ratios if adjusted else one.plain) > 0]
+    varying = [one for one in series if numpy.ptp(one.log_ratios if adjusted else one.plain) > ROUNDING]
     family = max(criterion.family, len(series))
+    if _bootstrapped(series, criterion, adjusted=adjusted):
+        table = numpy.column_stack([one.log_ratios if adjusted else one.plain for one in series])
+        resamples = max(_SAMPLES_FOR_999, math.ceil(20 / (1 - criterion.level)))
+        intervals = max_t_intervals(table, criterion.level, resamples=resamples, seed=criterion.bootstrap_seed)
+        return dict(zip([one.name for one in series], intervals, strict=True))
     for pairs in sorted({len(one.plain) for one in varying}):
         group = [one for one in varying if len(one.plain) == pairs]
         table = numpy.column_stack([one.log_ratios if adjusted else one.plain for one in group])
-        if pairs >= FEWEST_PAIRS_FOR_BOOTSTRAP and len(group) == family:
-            resamples = max(_SAMPLES_FOR_999, math.ceil(20 / (1 - criterion.level)))
-            intervals = max_t_intervals(table, criterion.level, resamples=resamples, seed=criterion.bootstrap_seed)
-            found |= dict(zip([one.name for one in group], intervals, strict=True))
-            continue
         for channel in sorted({one.channel for one in group}):
             columns = [index for index, one in enumerate(group) if one.channel == channel]
             prior = _prior([group[index] for index in columns], noise)
             intervals = moderated_intervals(table[:, columns], prior, criterion.level, family=family)
             found |= dict(zip([group[index].name for index in columns], intervals, strict=True))
     return found
+
+
+def _bootstrapped(series: Sequence[_Series], criterion: Criterion, *, adjusted: bool = True) -> bool:
+    """Whether the intervals are a bootstrap: of the whole family, which must have pairs enough and one number of
+    them."""
+    if len(series) < max(1, criterion.family) or len({len(one.plain) for one in series}) != 1:
+        return False
+    table = numpy.column_stack([one.log_ratios if adjusted else one.plain for one in series])
+    return bool((numpy.ptp(table, axis=0) > ROUNDING).all()) and can_bootstrap(table, criterion.level)
 
 
 def _prior(series: Sequence[_Series], noise: NoiseTable | None) -> VariancePrior | None:
@@ -303,7 +315,7 @@ def _effect(
 
 def _constant(one: _Series, beyond: float) -> dict[str, object]:
     """Every pair gave the same ratio: there is no noise to judge it by."""
-    share = math.expm1(float(one.log_ratios[0]))
+    share = _share(float(one.log_ratios[0]))
     verdict = "no change" if abs(share) <= beyond else "slower" if share > 0 else "faster"
     return {"verdict": verdict, "effect": share, "low": share, "high": share, "reason": "the same ratio in every pair"}
 
@@ -331,10 +343,14 @@ def _needs(interval: Interval, one: _Series, beyond: float, noise: NoiseTable | 
 
 def _shares(interval: Interval) -> dict[str, float]:
     return {
-        "effect": math.expm1(interval.estimate),
-        "low": math.expm1(interval.low),
-        "high": math.expm1(interval.high),
+        "effect": _share(interval.estimate),
+        "low": _share(interval.low),
+        "high": _share(interval.high),
     }
+
+
+def _share(log_ratio: float) -> float:
+    return math.expm1(min(log_ratio, math.log1p(LARGEST_SHARE)))
 
 
 def _counts(one: TestPairs) -> Iterable[Count]:
@@ -382,8 +398,7 @@ def _verdict(outcomes: Sequence[TestOutcome], effects: Sequence[Effect]) -> Verd
     return "not measured"
 
 
-def _method(series: Sequence[_Series]) -> str:
-    counts = {len(one.base) for one in series}
-    if len(counts) == 1 and min(counts) >= FEWEST_PAIRS_FOR_BOOTSTRAP:
+def _method(bootstrapped: bool) -> str:
+    if bootstrapped:
         return "max-t bootstrap over all series"
     return "Student t of the pairs, at the Sidak level of all series"

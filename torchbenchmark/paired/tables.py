@@ -77,7 +77,7 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     if adjusted:
         said.append((f"adjusted by the host probe: {', '.join(sorted(adjusted))}", None))
     said.append(
-        (f"{comparison.level:.0%} sure of all {comparison.family} intervals together: {comparison.method}", None)
+        (f"{100 * comparison.level:.8g}% sure of all {comparison.family} intervals together: {comparison.method}", None)
     )
     said.append((f"variances known before: {comparison.prior}", None))
     return said

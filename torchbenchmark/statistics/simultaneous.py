@@ -20,6 +20,7 @@ from torchbenchmark.statistics.samples import FloatArray, finite_table, probabil
 
 FEWEST_PAIRS_FOR_BOOTSTRAP = 12
 FEWEST_RESAMPLES_BEYOND = 10  # the critical value, a quantile, needs so many on its far side
+MOST_RESAMPLES = 500_000  # half a minute for forty series
 _RESAMPLES_AT_ONCE = 2**20
 
 
@@ -70,6 +71,21 @@ def moderated_intervals(
     critical = special.stdtrit(np.where(certain, 1.0, degrees), (1 + each) / 2)
     critical = np.where(certain, special.ndtri((1 + each) / 2), critical)
     return _around(table.mean(axis=0), critical * np.sqrt(moderated.variance / pairs), each)
+
+
+def can_bootstrap(log_ratios: ArrayLike, level: float) -> bool:
+    """Whether `max_t_intervals` gives intervals that mean something for these pairs, shape (n, m), n >= 2.
+
+    Not below twelve pairs, and not at a level whose critical value takes more than MOST_RESAMPLES. Nor where most pairs
+    of a series are the same: a resample in which all are has no spread and so an infinite t, and once these are more
+    than a tenth of 1 - level, they are the critical value of every series.
+    """
+    table = finite_table(log_ratios, "log ratios", at_least=2)
+    pairs = len(table)
+    if pairs < FEWEST_PAIRS_FOR_BOOTSTRAP or (1 - level) * MOST_RESAMPLES < 2 * FEWEST_RESAMPLES_BEYOND:
+        return False
+    constant = sum(float(((np.unique(column, return_counts=True)[1] / pairs) ** pairs).sum()) for column in table.T)
+    return constant <= (1 - level) / 10
 
 
 def max_t_intervals(

@@ -1,5 +1,6 @@
 """Verdicts of pairs whose truth is known: made-up noise, planted effects."""
 
+import json
 import math
 
 import numpy
@@ -177,6 +178,34 @@ def test_too_few_pairs_give_no_interval_and_say_so(pairs):
 def test_a_ratio_that_never_varies_is_judged_as_it_stands():
     (effect,) = compare([pairs_of(TESTS[0], [1.0] * 6, [1.5] * 6)], KERNELS).effects
     assert (effect.verdict, effect.effect) == ("slower", pytest.approx(0.5))
+
+
+def test_a_bound_that_no_number_holds_is_a_large_one_and_can_be_written():
+    found = compare(made(1, 2, 0.3, tests=[f"t{index}" for index in range(80)]), KERNELS)
+    assert set(verdicts(found).values()) == {"inconclusive"}
+    absurd = compare([pairs_of("a", [5e-324] * 2, [1e18, 1e17]), pairs_of("b", [5e-324] * 2, [1e18] * 2)], KERNELS)
+    assert set(verdicts(absurd).values()) == {"slower"}
+    for comparison in (found, absurd):
+        json.dumps(comparison.model_dump(mode="json"), allow_nan=False)
+
+
+def test_a_channel_whose_pairs_are_mostly_the_same_does_not_take_the_intervals_of_all_others():
+    planted = made(2, 12, 0.01, {"slow": 0.1}, tests=["slow"])
+    found = compare([*planted, pairs_of("steps", [1.0] * 12, [1.0] * 11 + [1.1])], KERNELS)
+    assert verdicts(found) == {"slow": "slower", "steps": "inconclusive"}
+    assert found.method.startswith("Student t")
+    assert all(math.isfinite(effect.high) for effect in found.effects)
+
+
+def test_a_level_that_a_bootstrap_cannot_bear_is_judged_by_student_at_once():
+    found = compare(made(2, 12, 0.01), Criterion(level=0.999999, channels=("gpu_time",)))
+    assert found.method.startswith("Student t")
+
+
+def test_a_ratio_that_differs_by_rounding_only_never_varies():
+    found = compare([pairs_of("a", [0.1, 0.3, 0.7], [0.11, 0.33, 0.77])], KERNELS)
+    assert found.effects[0].reason == "the same ratio in every pair"
+    assert found.effects[0].low == found.effects[0].high == pytest.approx(0.1)
 
 
 def test_a_value_that_is_not_positive_is_no_pair():

@@ -6,6 +6,7 @@ from scipy import stats
 
 from torchbenchmark.statistics.moderated_variance import VariancePrior
 from torchbenchmark.statistics.simultaneous import (
+    can_bootstrap,
     degrees_after_refit,
     effective_series,
     max_t_intervals,
@@ -173,3 +174,12 @@ def test_a_series_that_never_varies_is_refused_unless_a_prior_knows_its_variance
 def test_tables_that_cannot_be_judged_are_refused_with_what_to_do(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_pairs_that_are_mostly_the_same_cannot_be_bootstrapped_nor_can_few_or_a_level_near_one():
+    table = np.random.default_rng(1).normal(size=(12, 3))
+    assert can_bootstrap(table, 0.99)
+    assert not can_bootstrap(table[:11], 0.99)
+    assert not can_bootstrap(table, 0.999999)
+    table[:9, 1] = 0.0
+    assert not can_bootstrap(table, 0.99), "a resample of these nine has an infinite t in one of thirty"
