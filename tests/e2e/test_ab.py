@@ -91,7 +91,7 @@ def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_th
     assert found["verdict"] == raises["verdict"] == broken["verdict"] == "newly failing"
     assert healthy["verdict"] == "ok"
     assert raises["reason"].startswith("head: error in 3 of 3 processes: ") and "on purpose" in raises["reason"]
-    assert "broken on purpose" in broken["reason"]
+    assert broken["reason"].startswith("head: error in 3 of 3 processes: ") and "broken on purpose" in broken["reason"]
     assert plain(ended.stdout).endswith(
         "newly failing: newly failing: test_train[raises-cpu-eager-tiny], test_train[breaks_at_import-cpu-eager-tiny]"
     ) or "newly failing: newly failing: " in plain(ended.stdout)
@@ -104,6 +104,24 @@ def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_th
     again = torchbench("compare", "pairs.jsonl", XDG_CACHE_HOME=str(tmp_path))
     assert again.returncode == 1
     assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
+
+
+@pytest.mark.timeout(300)
+def test_a_model_that_imports_on_neither_side_is_failing_on_both_and_is_not_called_fixed(torchbench, tmp_path, models):
+    suite = suite_of(tmp_path, "breaks_at_import")
+    sides = (f"{sys.executable}@env.BREAK_IMPORT=1", f"{sys.executable}@env.BREAK_IMPORT=2")
+    ended = torchbench(
+        "ab", *sides, "--suite", suite, "--models", models, "--pairs", 5, "--json", "ab.json",
+        XDG_CACHE_HOME=str(tmp_path),
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stdout + ended.stderr
+    (outcome,) = json.loads((tmp_path / "ab.json").read_text())["tests"]
+    assert outcome["verdict"] == "failing"
+    assert outcome["reason"].count("error in 3 of 3 processes: the model does not import") == 2
+    pairs = read_pairs(tmp_path / "pairs.jsonl").pairs
+    assert [(pair.round, pair.base.status, pair.head.status) for pair in pairs] == [
+        (number, Status.ERROR, Status.ERROR) for number in (1, 2, 3)
+    ]
 
 
 @pytest.mark.timeout(300)

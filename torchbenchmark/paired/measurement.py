@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -233,6 +234,7 @@ class _Work:
             for test in self.tests.values()
         }
         self.decided: set[str] = set()
+        self.not_imported: dict[SideName, dict[str, Process]] = {name: {} for name in SIDES}  # in this round, by test
         measuring = self.header.measuring
         gpus = interpreters["base"].gpus
         self.place = places(self.header.device, 1, measuring.threads, gpus, sorted(os.sched_getaffinity(0)))[0]
@@ -282,8 +284,7 @@ class _Work:
         side: Side = self.request.side(name)
 
         def decide(test: str, status: Status, reason: str) -> None:
-            self._add(_import_failure(self._base_of(name, test), name, status, reason, self.header))
-            self.decided.add(self._base_of(name, test))
+            self.not_imported[name][self._base_of(name, test)] = _import_failure(status, reason)
 
         return Nursery(
             self.registry,
@@ -291,7 +292,7 @@ class _Work:
             scratch=self.scratch / name,
             variables={"TORCHBENCH_RUN": self.header.run, **side.variables},
             note=lambda text: self.reporter.note(f"{name}: {text}"),
-            is_decided=lambda test: self._base_of(name, test) in self.decided,
+            is_decided=lambda test: self._base_of(name, test) in self.decided | self.not_imported[name].keys(),
             decide=decide,
             place=place,
             worker=name,
@@ -315,7 +316,8 @@ class _Work:
     ) -> None:
         waiting = list(turns)
         while waiting:
-            zygotes = self._bring_up(nurseries, number, [test for test, _ in waiting])
+            zygotes, failed = self._bring_up(nurseries, number, [test for test, _ in waiting])
+            waiting = [(test, index) for test, index in waiting if test not in failed]
             with contextlib.ExitStack() as stack:
                 for zygote in zygotes.values():
                     stack.enter_context(zygote)
@@ -333,13 +335,35 @@ class _Work:
 
     def _bring_up(
         self, nurseries: Mapping[SideName, Nursery], number: int, tests: Sequence[str]
-    ) -> dict[SideName, Zygote]:
-        """The zygotes of both sides, imported side by side; those that are there, if one side has none."""
+    ) -> tuple[dict[SideName, Zygote], set[str]]:
+        """The zygotes of both sides, imported side by side; those that are there, if one side has none. And the tests
+        that a side could not import, which have had their turn in this round."""
         ids = {name: [getattr(self.tests[test], name) for test in tests] for name in SIDES}
         for name in SIDES:
             nurseries[name].begin(number, ids[name])
-        found = {name: nurseries[name].zygote(number, ids[name], {}) for name in SIDES}
-        return {name: zygote for name, zygote in found.items() if zygote is not None}
+        found: dict[SideName, Zygote] = {}
+        for name in SIDES:
+            if (zygote := nurseries[name].zygote(number, ids[name], {})) is not None:
+                found[name] = zygote
+        return found, self._note_import_failures(number)
+
+    def _note_import_failures(self, number: int) -> set[str]:
+        """The tests that a side could not import, noted as a pair each. Both sides have been asked by now: what imports
+        on neither is no difference between them."""
+        done = {(pair.test, pair.round, pair.index) for pair in self.pairs}
+        failed = set()
+        for test in [test for test in self.tests if any(test in self.not_imported[name] for name in SIDES)]:
+            index = next(index for index in range(len(done) + 1) if (test, number, index) not in done)
+            sides = {
+                name: self.not_imported[name].pop(test).model_copy(update={"round": number, "index": index})
+                for name in SIDES
+                if test in self.not_imported[name]
+            }
+            pair = Pair(test=test, round=number, index=index, order=SIDES, **sides)
+            self._add(pair)
+            self.reporter.measured(pair)
+            failed.add(test)
+        return failed
 
     def _measure_pair(
         self,
@@ -387,19 +411,18 @@ class _Work:
         self.pairs.append(pair)
 
 
-def _import_failure(test: str, side: SideName, status: Status, reason: str, header: PairsHeader) -> Pair:
-    """A pair of which one side never came to be measured, and the other was not asked."""
-    process = Process(
+def _import_failure(status: Status, reason: str) -> Process:
+    """A side of a pair that never came to be measured; the other is not measured either, and may not import as well."""
+    return Process(
         round=1,
         index=0,
         zygote="none",
         start_method="fork",
         status=status,
         reason=reason,
-        started=header.started,
+        started=datetime.now(UTC),
         seconds=0.0,
     )
-    return Pair(test=test, round=1, index=0, order=SIDES, **{side: process})
 
 
 def inspect_sides(request: PairsRequest, pythons: Mapping[SideName, Path], subject: str) -> dict[SideName, Interpreter]:
