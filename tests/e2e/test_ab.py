@@ -140,6 +140,13 @@ def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path)
         "ab", sys.executable, f"{sys.executable}@env.X=1", *options, "--resume", XDG_CACHE_HOME=str(tmp_path)
     )
     assert other.returncode == 2 and "was begun with head" in plain(other.stderr)
+    for change, said in (
+        (("--pairs", 5), "was begun with pairs 2, not 5;"),
+        (("--seed", 6), "was begun with seed 5, not 6;"),
+        (("--budget", 0.5), "was begun with another budget or number of threads;"),
+    ):
+        other = torchbench("ab", *both, *options, *change, "--resume", **cache)
+        assert other.returncode == 2 and said in plain(other.stderr), other.stderr
     ended = torchbench("ab", *both, *options, "--resume", **cache)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     pairs = read_pairs(file)

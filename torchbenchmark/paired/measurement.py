@@ -149,7 +149,7 @@ def measure_pairs(
     registry = Registry(request.run.model_folders)
     with _writing(out) as scratch:
         if resume and out.exists() and out.stat().st_size > 0:
-            pairs = _resumed(out, request, interpreters)
+            pairs = _resumed(out, header, request.run.seed)
         else:
             if out.exists() and out.stat().st_size > 0:
                 raise BenchmarkError(f"{out}: exists already; go on with --resume, or name another file with --out")
@@ -193,18 +193,42 @@ def _is_there(lock: BinaryIO) -> bool:
         return False
 
 
-def _resumed(out: Path, request: PairsRequest, interpreters: Mapping[SideName, Interpreter]) -> Pairs:
+def _resumed(out: Path, asked: PairsHeader, seed: int | None) -> Pairs:
+    """The pairs in a file, if they were begun as is asked for now: pairs of two plans or two machines are not added
+    up."""
     pairs = read_pairs(out)
+    begun = pairs.header
     for name in SIDES:
-        begun: MeasuredSide = getattr(pairs.header, name)
-        now = interpreters[name].build.id
-        if (begun.asked, begun.build.id) != (str(request.side(name)), now):
+        then, now = getattr(begun, name), getattr(asked, name)
+        if (then.asked, then.build.id) != (now.asked, now.build.id):
             raise BenchmarkError(
-                f"{out}: was begun with {name} {begun.asked} ({begun.build.id}), this is {request.side(name)} ({now}); "
+                f"{out}: was begun with {name} {then.asked} ({then.build.id}), this is {now.asked} ({now.build.id}); "
                 "name another file with --out"
             )
+    if differing := _other_than_begun(begun, asked, seed):
+        raise BenchmarkError(
+            f"{out}: was begun with {'; '.join(differing)}; resume with the same, or name another file with --out"
+        )
     replace_lines(out, [pairs.header, *pairs.pairs])  # without a last line that was torn by a kill
     return pairs
+
+
+def _other_than_begun(begun: PairsHeader, asked: PairsHeader, seed: int | None) -> list[str]:
+    """In what the plan of a file differs from the one that is asked for now."""
+    told = {
+        "suite": (begun.suite, asked.suite),
+        "class of machine": (begun.machine_class, asked.machine_class),
+        "pairs": (begun.rounds, asked.rounds),
+        "processes": (begun.processes, asked.processes),
+        "seed": (begun.seed, begun.seed if seed is None else seed),
+        "harness": (begun.harness, asked.harness),
+    }
+    differing = [f"{what} {then}, not {now}" for what, (then, now) in told.items() if then != now]
+    if begun.tests != asked.tests:
+        differing.append("other tests, or other workloads of them")
+    if begun.measuring.settings != asked.measuring.settings:
+        differing.append("another budget or number of threads")
+    return differing
 
 
 class _Work:
