@@ -384,7 +384,7 @@ def _parse(line: bytes, where: str, schema: type[RunHeader] | type[Record]) -> R
     wanted = schema.model_fields["kind"].default
     if data["kind"] != wanted:
         raise BenchmarkError(f"{where}: expected a line of kind {wanted!r}, found {data['kind']!r}")
-    if (problem := _unfit_text(data, allowed="\t" if schema is RunHeader else "\n\t")) is not None:
+    if (problem := unfit_text(data, allowed="\t" if schema is RunHeader else "\n\t")) is not None:
         raise BenchmarkError(f"{where}: {problem!a} holds a control character or half a character; no run writes that")
     try:
         return schema.model_validate(data)
@@ -392,7 +392,7 @@ def _parse(line: bytes, where: str, schema: type[RunHeader] | type[Record]) -> R
         raise BenchmarkError(f"{where}: {first_problem(error)}") from error
 
 
-def _unfit_text(item: Any, allowed: str) -> str | None:
+def unfit_text(item: Any, allowed: str) -> str | None:
     """A text in JSON that no run of ours writes and that could break out of where it is shown (Unicode's categories C
     but for unassigned ones, which newer versions assign); None if there is none."""
     if isinstance(item, str):
@@ -405,7 +405,7 @@ def _unfit_text(item: Any, allowed: str) -> str | None:
         item = [*item, *item.values()]
     if not isinstance(item, list) or (item and isinstance(item[0], float)):
         return None
-    return next((found for part in item if (found := _unfit_text(part, allowed)) is not None), None)
+    return next((found for part in item if (found := unfit_text(part, allowed)) is not None), None)
 
 
 def _json_object(line: bytes, where: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Per test and channel: how much of the spread comes from which level (zygote, pro
 pair. Per channel: the margin within which two zygotes of one build differ, and how a CPU-side time follows the probe.
 """
 
+import json
 import math
 import os
 from dataclasses import dataclass
@@ -13,12 +14,17 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.records import unfit_text
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
 MOST_DEGREES = 1000.0  # beyond, a variance is known for certain
+LARGEST_SPREAD, SMALLEST_SPREAD = 100.0, 1e-9  # of logarithms; beyond, no machine is so noisy, or no clock so fine
+LARGEST_SLOPE = 10.0  # on the probe; a study keeps its own far below
 
-Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=LARGEST_SPREAD, allow_inf_nan=False)]
+# Part of a file's name: ab looks for the table of a class by it.
+MachineClass = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}$")]
 
 
 class _Schema(BaseModel):
@@ -46,7 +52,8 @@ class ChannelNoise(_Schema):
     pair_sd: Share  # typical: the root of the scale of the variances
     degrees: Annotated[float, Field(ge=0, le=MOST_DEGREES)]  # what it is worth beside tonight's pairs
     margin: Share  # 95 % of the differences between two zygotes of one build are smaller
-    slope: float | None = None  # of ln(time) on ln(host_probe); None where it is no covariate
+    # Of ln(time) on ln(host_probe); None where it is no covariate.
+    slope: Annotated[float, Field(ge=0, le=LARGEST_SLOPE)] | None = None
 
 
 class NotExact(_Schema):
@@ -70,7 +77,7 @@ class NoiseTable(_Schema):
 
     kind: Literal["noise"] = "noise"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
-    machine_class: str = Field(alias="class")
+    machine_class: MachineClass = Field(alias="class")
     device: str
     made: AwareDatetime
     build: str
@@ -105,7 +112,7 @@ class NoiseTable(_Schema):
         """Of the series itself, drawn towards the channel; of a test that was no canary that of the channel. None for a
         channel that the study did not have."""
         known = self.channel(channel)
-        if known is None or known.pair_sd == 0:
+        if known is None or known.pair_sd < SMALLEST_SPREAD:
             return None
         own = next((one for one in self.series if (one.test, one.channel) == (test, channel)), None)
         scale = known.pair_sd**2
@@ -126,13 +133,18 @@ class NoiseTable(_Schema):
 def read_noise_table(path: Path) -> NoiseTable:
     """The table in a file. Raises BenchmarkError naming file and key."""
     try:
-        return NoiseTable.model_validate_json(path.read_bytes())
+        content = path.read_bytes()
+        if (problem := unfit_text(json.loads(content), allowed="")) is not None:
+            raise BenchmarkError(f"{path}: {problem!a} holds a control character; no A/A study writes that")
+        return NoiseTable.model_validate_json(content)
     except OSError as error:
         raise BenchmarkError(
             f"{path}: cannot be read: {error.strerror}; make it with `torchbench doctor --aa`"
         ) from error
     except ValidationError as error:
         raise BenchmarkError(f"{path}: {first_problem(error)}; make it again with `torchbench doctor --aa`") from error
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"{path}: not JSON ({error}); make it again with `torchbench doctor --aa`") from error
 
 
 def default_path(machine_class: str) -> Path:

@@ -11,7 +11,17 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Build, Environment, Measuring, Process, Status, Workload, complete_lines
+from torchbenchmark.paired.noise_table import MachineClass
+from torchbenchmark.records import (
+    Build,
+    Environment,
+    Measuring,
+    Process,
+    Status,
+    Workload,
+    complete_lines,
+    unfit_text,
+)
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -48,7 +58,7 @@ class PairsHeader(_Schema):
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
     run: str
     suite: str
-    machine_class: str = Field(alias="class")
+    machine_class: MachineClass = Field(alias="class")
     device: Literal["cpu", "cuda"]
     started: AwareDatetime
     seed: int
@@ -75,8 +85,8 @@ class Pair(_Schema):
 
     kind: Literal["pair"] = "pair"
     test: str  # its id on the side of base
-    round: int
-    index: int
+    round: Annotated[int, Field(ge=1)]
+    index: Annotated[int, Field(ge=0)]  # of the pairs of this test in this round
     order: tuple[SideName, SideName]
     base: Process | None = None  # None: it was not measured, as the other side was lost before
     head: Process | None = None
@@ -113,23 +123,31 @@ def read_pairs(path: Path) -> Pairs:
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be read: {error.strerror}") from error
     header: PairsHeader | None = None
-    pairs: list[Pair] = []
+    planned: set[str] = set()
+    pairs: dict[tuple[str, int, int], Pair] = {}
     for number, line in enumerate(complete_lines(content, str(path)), start=1):
         item = _parse(line, f"{path}:{number}", PairsHeader if header is None else Pair)
         if isinstance(item, PairsHeader):
             header = item
-        elif header is not None and item.test not in {test.base for test in header.tests}:
+            planned = {test.base for test in item.tests}
+        elif item.test not in planned:
             raise BenchmarkError(f"{path}:{number}: {item.test} is not in the plan of this comparison")
+        elif (turn := (item.test, item.round, item.index)) in pairs:
+            raise BenchmarkError(
+                f"{path}:{number}: a second pair {item.index} of {item.test} in round {item.round}; "
+                "a pair counts once, so remove the line"
+            )
         else:
-            pairs.append(item)
+            pairs[turn] = item
     if header is None:
         raise BenchmarkError(f"{path}: empty; expected the pairs of a comparison (torchbench ab --out ...)")
-    return Pairs(header, tuple(pairs))
+    return Pairs(header, tuple(pairs.values()))
 
 
 def _parse(line: bytes, where: str, schema: type[PairsHeader] | type[Pair]) -> PairsHeader | Pair:
     try:
-        json.loads(line)
+        if (problem := unfit_text(json.loads(line), allowed="\t" if schema is PairsHeader else "\n\t")) is not None:
+            raise BenchmarkError(f"{where}: {problem!a} holds a control character; no comparison writes that")
         return schema.model_validate_json(line)
     except ValidationError as error:
         raise BenchmarkError(f"{where}: {first_problem(error)}; expected a line that `torchbench ab` wrote") from error

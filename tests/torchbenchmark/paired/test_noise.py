@@ -1,5 +1,6 @@
 """The noise table from pairs whose noise was planted."""
 
+import json
 import math
 
 import numpy
@@ -117,5 +118,30 @@ def test_a_table_is_read_as_it_was_written_and_only_for_its_own_class(tmp_path, 
     path.write_text("{}")
     with pytest.raises(BenchmarkError, match=r"cuda-x1\.json: .*make it again with `torchbench doctor --aa`"):
         read_noise_table(path)
+    for damaged in ("", "{", "[" * 100_000, '{"class": "\\u001b]0;"}'):
+        path.write_text(damaged)
+        with pytest.raises(BenchmarkError, match=r"cuda-x1\.json: "):
+            read_noise_table(path)
     with pytest.raises(BenchmarkError, match="cannot be read"):
         find_noise_table(tmp_path / "none.json", "cuda-x1")
+
+
+@pytest.mark.parametrize(
+    "broken", [{"pair_sd": 1e200}, {"pair_sd": -1}, {"slope": 1e308}, {"slope": -2.0}, {"slope": float("nan")}]
+)
+def test_a_table_that_no_study_can_have_made_is_refused(tmp_path, broken):
+    path = tmp_path / "table.json"
+    table(noise_of(study(5, 4, 1, zygote=0.01, process=0.01), "cpu")).write(path)
+    content = json.loads(path.read_text())
+    content["channels"][0] |= broken
+    path.write_text(json.dumps(content))
+    with pytest.raises(BenchmarkError, match=rf"table\.json: .*{next(iter(broken))}"):
+        read_noise_table(path)
+
+
+def test_a_spread_finer_than_any_clock_is_no_knowledge():
+    rows = noise_of(study(5, 4, 1, zygote=0.01, process=0.01), "cpu")
+    fine = table(rows).model_copy(
+        update={"channels": (channel(rows, "latency").model_copy(update={"pair_sd": 1e-200}),)}
+    )
+    assert fine.pair_variance(TESTS[0], "latency") is None

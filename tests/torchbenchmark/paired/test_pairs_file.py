@@ -1,0 +1,73 @@
+"""The file of pairs: what is read of it, what is refused, and what its pairs come to."""
+
+import json
+
+import pytest
+
+from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
+from torchbenchmark.records import Channel, to_line
+
+TEST = "test_eval[dlrm-cpu-eager]"
+ESCAPE = "\x1b]0;owned\x07"
+
+
+@pytest.fixture
+def header(make_header):
+    run = make_header(TEST)
+    side = MeasuredSide(asked="/b/python", build=run.build)
+    (planned,) = run.plan
+    return PairsHeader(
+        tests=(PairedTest(base=TEST, head=TEST, workload=planned.workload),),
+        base=side,
+        head=side,
+        **run.model_dump(
+            include={
+                "run", "suite", "machine_class", "device", "started", "seed", "rounds", "processes", "measuring",
+                "environment", "harness",
+            }
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def make_pair(make_process):
+    def make(round, index=0, base=(0.25,), head=(0.25,), operators=(7, 7)):
+        def side(samples, count):
+            process = make_process(*samples, round=round, index=index)
+            counted = Channel(unit="1", samples=(count,), median=count, mean=count, p20=count)
+            return process.model_copy(update={"channels": {**process.channels, "operators": counted}})
+
+        sides = {"base": side(base, operators[0]), "head": side(head, operators[1])}
+        return Pair(test=TEST, round=round, index=index, order=SIDES, **sides)
+
+    return make
+
+
+def write(path, *items):
+    path.write_text("".join(f"{item if isinstance(item, str) else to_line(item)}\n" for item in items))
+    return path
+
+
+def test_pairs_are_read_as_they_were_written_but_for_a_torn_last_line(tmp_path, header, make_pair):
+    path = write(tmp_path / "p.jsonl", header, make_pair(1), make_pair(2))
+    assert read_pairs(path) == Pairs(header, (make_pair(1), make_pair(2)))
+    path.write_bytes(path.read_bytes()[:-9])
+    assert read_pairs(path).pairs == (make_pair(1),)
+
+
+def test_a_pair_that_stands_twice_is_refused_as_it_would_count_twice(tmp_path, header, make_pair):
+    path = write(tmp_path / "p.jsonl", header, make_pair(1), make_pair(1, index=1), make_pair(1, head=(0.5,)))
+    with pytest.raises(BenchmarkError, match=r"p\.jsonl:4: a second pair 0 of .* in round 1"):
+        read_pairs(path)
+
+
+def test_a_file_of_another_writer_reaches_neither_the_terminal_nor_another_folder(tmp_path, header, make_pair):
+    for change in ({"class": "../../../tmp/x"}, {"class": ".."}, {"class": "cpu\n"}, {"suite": ESCAPE}):
+        plan = json.dumps({**json.loads(to_line(header)), **change})
+        with pytest.raises(BenchmarkError, match=r"p\.jsonl:1: "):
+            read_pairs(write(tmp_path / "p.jsonl", plan))
+    pair = json.loads(to_line(make_pair(1)))
+    pair["head"] |= {"status": "error", "reason": ESCAPE}
+    with pytest.raises(BenchmarkError, match=r"p\.jsonl:2: .*holds a control character"):
+        read_pairs(write(tmp_path / "p.jsonl", header, json.dumps(pair)))
