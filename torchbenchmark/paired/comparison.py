@@ -103,7 +103,7 @@ class Comparison(_Schema):
 
 @dataclass(frozen=True)
 class PairOfValues:
-    """What one pair gave: per channel the location of either process."""
+    """What one pair gave: per channel the location of either side."""
 
     base: Mapping[str, float]
     head: Mapping[str, float]
@@ -118,7 +118,8 @@ class TestPairs:
     test: str
     head_test: str
     device: str
-    pairs: tuple[PairOfValues, ...]
+    pairs: tuple[PairOfValues, ...]  # the units of evidence: one a round
+    counts: tuple[PairOfValues, ...] = ()  # the exact channels of every pair of processes
     base_failure: str = ""
     head_failure: str = ""
     now_and_then: str = ""  # how a side failed in some of its processes only
@@ -354,10 +355,10 @@ def _share(log_ratio: float) -> float:
 
 
 def _counts(one: TestPairs) -> Iterable[Count]:
-    names = {name for pair in one.pairs for name in (*pair.base, *pair.head)}
+    names = {name for pair in one.counts for name in (*pair.base, *pair.head)}
     for channel in (name for name in CHANNELS if name in names and CHANNELS[name].exact and CHANNELS[name].judged):
-        base = tuple(sorted({pair.base[channel] for pair in one.pairs if channel in pair.base}))
-        head = tuple(sorted({pair.head[channel] for pair in one.pairs if channel in pair.head}))
+        base = tuple(sorted({pair.base[channel] for pair in one.counts if channel in pair.base}))
+        head = tuple(sorted({pair.head[channel] for pair in one.counts if channel in pair.head}))
         if not base or not head:
             continue
         exact = len(base) == len(head) == 1

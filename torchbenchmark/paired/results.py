@@ -40,6 +40,9 @@ def collapse(pairs: Pairs, test: PairedTest) -> TestPairs:
             )
             for _, several in sorted(by_round.items())
         ),
+        counts=tuple(
+            PairOfValues(base=_exact_counts(pair.base), head=_exact_counts(pair.head)) for pair in mine if pair.ok
+        ),
         base_failure=failure([pair.base for pair in mine]),
         head_failure=failure([pair.head for pair in mine]),
         now_and_then=_now_and_then(mine),
@@ -47,16 +50,24 @@ def collapse(pairs: Pairs, test: PairedTest) -> TestPairs:
 
 
 def _mean_locations(processes: Sequence[Process | None]) -> dict[str, float]:
-    """Geometric means; of what is not positive, the value if all have the same."""
+    """Geometric means; of what is not positive, the value if all have the same. Counts have no mean."""
     values = [values_of(process).locations for process in processes if process is not None]
     found: dict[str, float] = {}
     for name in values[0]:
         several = [one[name] for one in values if name in one]
+        if CHANNELS[name].exact:
+            continue
         if len(set(several)) == 1:
             found[name] = several[0]
-        elif min(several) > 0 and not CHANNELS[name].exact:
+        elif min(several) > 0:
             found[name] = geometric_mean(several)
     return found
+
+
+def _exact_counts(process: Process | None) -> dict[str, float]:
+    """Of one process: one that differs from the others of its round is seen as well."""
+    locations = {} if process is None else values_of(process).locations
+    return {name: value for name, value in locations.items() if CHANNELS[name].exact}
 
 
 def failure(processes: Sequence[Process | None]) -> str:

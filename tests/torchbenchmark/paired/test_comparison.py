@@ -147,7 +147,7 @@ def test_counts_are_compared_exactly():
     def with_counts(base, head):
         both = zip(base, head, strict=True)
         pairs = tuple(PairOfValues({"launches": one}, {"launches": other}) for one, other in both)
-        return TestPairs(TESTS[0], TESTS[0], "cuda", pairs)
+        return TestPairs(TESTS[0], TESTS[0], "cuda", (), counts=pairs)
 
     def verdict(base, head):
         (count,) = compare([with_counts(base, head)], KERNELS).counts

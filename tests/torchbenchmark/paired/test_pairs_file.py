@@ -5,7 +5,9 @@ import json
 import pytest
 
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.paired.comparison import Criterion
 from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
+from torchbenchmark.paired.results import judge_pairs
 from torchbenchmark.records import Channel, to_line
 
 TEST = "test_eval[dlrm-cpu-eager]"
@@ -71,3 +73,13 @@ def test_a_file_of_another_writer_reaches_neither_the_terminal_nor_another_folde
     pair["head"] |= {"status": "error", "reason": ESCAPE}
     with pytest.raises(BenchmarkError, match=r"p\.jsonl:2: .*holds a control character"):
         read_pairs(write(tmp_path / "p.jsonl", header, json.dumps(pair)))
+
+
+def test_a_count_that_varies_within_a_round_is_not_exact(header, make_pair):
+    pairs = [
+        make_pair(number, index, operators=(7, 7 + (number == 2 and index == 1)))
+        for number in (1, 2)
+        for index in (0, 1)
+    ]
+    (count,) = judge_pairs(Pairs(header, tuple(pairs)), Criterion()).counts
+    assert (count.verdict, count.base, count.head) == ("not exact", (7,), (7, 8))
