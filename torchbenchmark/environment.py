@@ -194,14 +194,15 @@ def measuring_code_hash() -> str:
     return digest.hexdigest()[:12]
 
 
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable of the environment is kept from builds, and from what is written."""
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
+
+
 def worker_variables(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Environment variables of a worker: this process's, less whatever looks like a secret, plus what the measuring
     needs to be set before its libraries are imported."""
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if not (_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
-    }
+    variables = {name: value for name, value in os.environ.items() if not looks_secret(name, value)}
     for name in COMPILER_CACHES:
         variables.pop(name, None)
     variables |= {

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 
 from torchbenchmark.builds.build_address import split_overrides
+from torchbenchmark.environment import looks_secret
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 
@@ -41,36 +42,39 @@ class Side:
 
 
 def parse_side(text: str) -> Side:
-    """The side that a text names. Raises BenchmarkError naming the override that is wrong."""
+    """The side that a text names. Raises BenchmarkError naming the override that is wrong, and never the build, whose
+    address may hold a password: it is looked at later."""
+    if not text.isprintable():
+        raise BenchmarkError(f"{text[:60]!a}: holds a line break or a control character, which no side has")
     build, overrides = split_overrides(text)
     if not build:
-        raise BenchmarkError(f"{text!r}: names no build; write BUILD, or BUILD@backend=inductor")
+        raise BenchmarkError("a side names no build; write BUILD, or BUILD@backend=inductor")
     fields: dict[str, str] = {}
     variables: dict[str, str] = {}
     batch_size: int | None = None
     seen: set[str] = set()
     for key, value in overrides:
         if key in seen:
-            raise BenchmarkError(f"{text!r}: @{key} stands twice")
+            raise BenchmarkError(f"@{key} stands twice in one side")
         seen.add(key)
         if key in _FIELDS:
             fields[key] = value
         elif key == "batch_size":
             if not re.fullmatch(r"[1-9][0-9]{0,8}", value):
-                raise BenchmarkError(f"{text!r}: @batch_size={value}: a whole number from 1 on is needed")
+                raise BenchmarkError(f"@batch_size={value[:20]}: a whole number from 1 on is needed")
             batch_size = int(value)
         elif key.startswith("env."):
-            variables[_variable(key.removeprefix("env."), text)] = value
+            variables[_variable(key.removeprefix("env."), value)] = value
         else:
-            raise BenchmarkError(
-                f"{text!r}: @{key} is no override; there are: {', '.join((*_FIELDS, 'batch_size'))}, env.NAME"
-            )
+            raise BenchmarkError(f"@{key} is no override; there are: {', '.join((*_FIELDS, 'batch_size'))}, env.NAME")
     return Side(build, fields, batch_size, variables)
 
 
-def _variable(name: str, text: str) -> str:
+def _variable(name: str, value: str) -> str:
     if not _VARIABLE.fullmatch(name):
-        raise BenchmarkError(f"{text!r}: env.{name}: not the name of a variable of the environment")
+        raise BenchmarkError(f"env.{name}: not the name of a variable of the environment")
     if _REFUSED_VARIABLES.fullmatch(name):
-        raise BenchmarkError(f"{text!r}: env.{name}: decides which code is loaded; name another build instead")
+        raise BenchmarkError(f"env.{name}: decides which code is loaded; name another build instead")
+    if looks_secret(name, value):
+        raise BenchmarkError(f"env.{name}: looks like a secret, and would stand in the file of pairs and in reports")
     return name

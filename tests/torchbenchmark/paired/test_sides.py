@@ -36,11 +36,24 @@ def test_a_side_is_a_build_and_overrides_and_its_text_names_it_again(text, side)
         ("X@env.LD_PRELOAD=/x.so", "decides which code is loaded"),
         ("X@env.PYTHONPATH=/x", "decides which code is loaded"),
         ("X@env.1=2", "not the name of a variable"),
+        ("X@env.A=\x1b[31m", "control character"),
+        ("X@env.A=1\n@env.B=2", "line break"),
+        ("X@env.HF_TOKEN=abc", "looks like a secret"),
+        ("X@env.PROXY=http://me:abc@host", "looks like a secret"),
     ],
 )
 def test_what_names_no_side_is_told(text, said):
     with pytest.raises(BenchmarkError, match=said):
         parse_side(text)
+
+
+@pytest.mark.parametrize(
+    "override", ["backnd=jit", "batch_size=0", "env.1=2", "env.LD_X=1", "backend=a@backend=b", "env.A_TOKEN=hunter2"]
+)
+def test_no_error_repeats_the_address_of_the_build_or_the_value_of_a_secret(override):
+    with pytest.raises(BenchmarkError) as told:
+        parse_side(f"url:https://me:hunter2@host/t.whl@{override}")
+    assert "hunter2" not in str(told.value) and "me:" not in str(told.value)
 
 
 def test_overrides_change_the_experiment_and_nothing_else():
