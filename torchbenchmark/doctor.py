@@ -101,11 +101,12 @@ def doctor(
 
 def _measure(run: RunRequest, build: str, out: Path, *, resume: bool) -> Pairs:
     from torchbenchmark.paired.comparison import Criterion
-    from torchbenchmark.paired.measurement import measure_pairs
+    from torchbenchmark.paired.measurement import measure_pairs, require_free
     from torchbenchmark.paired.results import judge_pairs
     from torchbenchmark.paired.terminal import TerminalPairs
 
     side = parse_side(build)
+    require_free(out, resume=resume)
     with ExitStack() as leases:
         request, header, interpreters = plan_sides(run, side, side, leases)
         with TerminalPairs(lambda measured: judge_pairs(measured, Criterion())) as reporter:

@@ -9,7 +9,8 @@ import json
 import os
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -296,7 +297,7 @@ def to_line(item: BaseModel) -> str:
 
 def append_line(path: Path, item: BaseModel) -> None:
     """Append one line and force it to disk, so that a kill loses nothing that was told as done."""
-    with path.open("ab") as file:
+    with _told_if_not_written(path), path.open("ab") as file:
         file.write(to_line(item).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
@@ -305,12 +306,34 @@ def append_line(path: Path, item: BaseModel) -> None:
 def replace_lines(path: Path, items: Iterable[BaseModel]) -> None:
     """Replace the whole file in one step: a reader sees the old lines or the new, never a part."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with scratch.open("wb") as file:
-        for item in items:
-            file.write(to_line(item).encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    with _told_if_not_written(path):
+        try:
+            with scratch.open("wb") as file:
+                for item in items:
+                    file.write(to_line(item).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.replace(path)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _told_if_not_written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BenchmarkError(
+            f"{path}: cannot be written: {error.strerror}; what stands there stays, and --resume goes on with it"
+        ) from error
+
+
+def require_no_special_file(path: Path) -> None:
+    """Raise BenchmarkError for a folder, a pipe or a device: a file of measurements is replaced in one step, and would
+    take the place of /dev/null."""
+    if path.exists() and not path.is_file():
+        raise BenchmarkError(f"{path}: is no plain file; name another with --out")
 
 
 def encode_run(run: Run) -> bytes:

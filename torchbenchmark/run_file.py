@@ -25,6 +25,7 @@ from torchbenchmark.records import (
     complete_lines,
     read_run,
     replace_lines,
+    require_no_special_file,
 )
 from torchbenchmark.yaml_files import first_problem
 
@@ -74,6 +75,7 @@ class RunFile:
         self.progress: dict[str, Progress] = {}
         if path.suffix == ".gz":
             raise BenchmarkError(f"{path}: a run grows line by line, unzipped; name a .jsonl file and zip it when done")
+        require_no_special_file(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._take_lock()

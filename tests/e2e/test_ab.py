@@ -214,6 +214,8 @@ def test_the_doctor_says_what_makes_this_machine_noisy(torchbench):
         ((sys.executable, sys.executable, "--channel", "lateny"), "lateny: is no channel"),
         ((sys.executable, f"{sys.executable}@backend=cudagraphs"), "no test can be compared"),
         ((sys.executable, sys.executable, "--tests", "no_model"), "no_model"),
+        (("git:/no/such/repository", "X", "--out", "/dev/null"), "/dev/null: is no plain file"),
+        (("git:/no/such/repository", "X", "--json", "/dev/null/ab.json"), "ab.json: cannot be written"),
     ],
 )
 def test_what_cannot_be_compared_is_told_in_one_line(torchbench, arguments, said):

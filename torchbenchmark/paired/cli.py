@@ -97,7 +97,7 @@ def ab(
     """
     from torchbenchmark.cli import device_named, end_children_on_termination  # which registers this command
     from torchbenchmark.paired.comparison import Criterion
-    from torchbenchmark.paired.measurement import measure_pairs
+    from torchbenchmark.paired.measurement import measure_pairs, require_free
     from torchbenchmark.paired.noise_table import find_noise_table
     from torchbenchmark.paired.sequential import judge
     from torchbenchmark.paired.tables import markdown, verdict_line
@@ -105,7 +105,11 @@ def ab(
 
     end_children_on_termination()
     _check(level, beyond, minutes, channel)
-    criterion = Criterion(level=level, beyond=beyond, channels=tuple(channel or ()))
+    require_free(out, resume=resume)
+    for report in filter(None, (json_file, markdown_file)):
+        if report.is_dir() or not report.absolute().parent.is_dir():
+            raise BenchmarkError(f"{report}: cannot be written: no file in a folder that is there")
+    criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     run = RunRequest(
         suite=load_suite(suite),
         device=device_named(device),
@@ -233,7 +237,7 @@ def _judge_again(
 
     _check(level, beyond, None, channel)
     measured = read_pairs(path)
-    criterion = Criterion(level=level, beyond=beyond, channels=tuple(channel or ()))
+    criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     table = find_noise_table(noise, measured.header.machine_class)
     comparison, _ = judge(measured, criterion, table, sequential=sequential)
     print_comparison(comparison)

@@ -39,7 +39,7 @@ from torchbenchmark.paired.results import failure, measured_tests
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.places import Place, places
 from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
-from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines
+from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines, require_no_special_file
 from torchbenchmark.registry import Registry
 from torchbenchmark.throttling import Throttling
 
@@ -148,24 +148,34 @@ def measure_pairs(
     """
     registry = Registry(request.run.model_folders)
     with _writing(out) as scratch:
-        if resume and out.exists() and out.stat().st_size > 0:
+        require_free(out, resume=resume)
+        if out.exists() and out.stat().st_size > 0:
             pairs = _resumed(out, header, request.run.seed)
         else:
-            if out.exists() and out.stat().st_size > 0:
-                raise BenchmarkError(f"{out}: exists already; go on with --resume, or name another file with --out")
             pairs = Pairs(header, ())
             replace_lines(out, [header])
         work = _Work(request, pairs, interpreters, registry, out, scratch, reporter)
         return work.execute(decided, seconds)
 
 
+def require_free(out: Path, *, resume: bool) -> None:
+    """Raise BenchmarkError if pairs cannot be written to `out`; asked before builds are made, which may take hours."""
+    require_no_special_file(out)
+    if not resume and out.exists() and out.stat().st_size > 0:
+        raise BenchmarkError(f"{out}: exists already; go on with --resume, or name another file with --out")
+
+
 @contextmanager
 def _writing(out: Path) -> Iterator[Path]:
     """Alone with the file; gives a folder for what is only needed meanwhile."""
     out = out.absolute()
-    out.parent.mkdir(parents=True, exist_ok=True)
     scratch = out.with_name(f"{out.name}.scratch")
-    with open(out.with_name(f".{out.name}.lock"), "ab") as lock:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        opened = open(out.with_name(f".{out.name}.lock"), "ab")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise BenchmarkError(f"{out}: cannot be written: {error.strerror}; name another file with --out") from error
+    with opened as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
