@@ -16,11 +16,15 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from torchbenchmark import __version__
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.foreign_text import one_line
 from torchbenchmark.records import Build, Environment
+from torchbenchmark.yaml_files import first_problem
 
 PACKAGE = Path(__file__).parent
 IDENTITY_TIMEOUT_S = 300
@@ -60,6 +64,28 @@ _SECRET_VALUE = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[oprsu]|github_pat|hf|glpat|npm)[-_][A-Z0-9]{20}|authorization:|bearer ",
     re.IGNORECASE,
 )
+
+
+_Line = Annotated[str, AfterValidator(one_line)]
+
+
+class _Device(BaseModel):
+    name: _Line
+    memory_bytes: int
+
+
+class _Answer(BaseModel):
+    """What worker/identity.py tells. It runs in the build's interpreter beside the build's own code, and what it tells
+    goes into the header of a file, which must stay readable whatever that is."""
+
+    python: _Line
+    interpreter: str = ""
+    distributions: dict[_Line, _Line]
+    startup_code: dict[_Line, _Line]
+    commit: _Line | None
+    libraries: dict[_Line, _Line]
+    devices: list[_Device]
+    problem: _Line | None
 
 
 @dataclass(frozen=True)
@@ -126,10 +152,15 @@ def ask_interpreter(python: Path, subject: str) -> dict[str, Any]:
     if process.returncode != 0 or not answer:
         last = (process.stderr.decode(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise BenchmarkError(
-            f"{python}: could not tell its versions (exit {process.returncode}: {last}); "
+            f"{python}: could not tell its versions (exit {process.returncode}: {one_line(last)}); "
             "name a Python 3.11 or newer that holds the build"
         )
-    return json.loads(answer)
+    try:
+        return _Answer.model_validate_json(answer).model_dump()
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"{python}: told its versions in a way that cannot be read: {first_problem(error)}"
+        ) from error
 
 
 def describe_environment(interpreter: Interpreter, device: str) -> Environment:

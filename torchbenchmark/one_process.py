@@ -1,5 +1,6 @@
 """Measures one test once: a child of a zygote is told what to do, watched, and read back as a Process of a record."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from torchbenchmark.places import Place
 from torchbenchmark.records import Channel, GpuState, Measuring, Process, Status
 from torchbenchmark.registry import Registry
 from torchbenchmark.yaml_files import first_problem
+
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9_.:/-]{1,100}")
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,19 @@ def process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: Any
             inner_loops=result.get("inner_loops"),
             warmup_iterations=result.get("warmup_iterations"),
             steady=result.get("steady"),
-            channels={name: Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
+            channels={_name(name): Channel.model_validate(value) for name, value in result.get("channels", {}).items()},
             notes=tuple(map(one_line, [*notes, *result.get("notes", ())])),
-            reasons={name: tuple(map(one_line, lines)) for name, lines in result.get("reasons", {}).items()},
+            reasons={_name(name): tuple(map(one_line, lines)) for name, lines in result.get("reasons", {}).items()},
         )
-    except (ValidationError, ValueError) as error:
+    except (ValidationError, ValueError, TypeError, AttributeError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
         return Process(
             **common, status=Status.ERROR, reason=one_line(f"the child's result does not validate: {problem}")
         )
+
+
+def _name(name: str) -> str:
+    """The name of a channel, as it may stand in a file; the child runs the code of a model and of a build."""
+    if not _CHANNEL_NAME.fullmatch(name):
+        raise ValueError(f"{name[:40]!a} is no name of a channel")
+    return name

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torchbenchmark import __version__, environment
 from torchbenchmark.environment import Interpreter, inspect_interpreter, machine_class, worker_variables
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.records import Build
+from torchbenchmark.records import Build, to_line, unfit_text
 
 SMALL_TORCH = """
 class cuda:
@@ -566,3 +566,24 @@ def test_the_harness_tells_its_commit_and_whether_it_was_changed(tmp_path: Path,
     assert environment.harness_commit() == commit
     (tmp_path / "file").write_text("2")
     assert environment.harness_commit() == f"{commit}-dirty"
+
+
+def test_what_a_build_tells_of_itself_is_fit_for_the_header_of_a_file(make_build, make_header) -> None:
+    python = make_build(source="\nGPUS.append(Gpu('H200\\x1b]0;owned\\x07\\n'))\n", commit="c0\x1b[31mffee\n")
+    told = inspect_interpreter(python)
+    assert (told.build.commit, told.gpus) == ("c0[31mffee", ("H200]0;owned",))
+    assert unfit_text(json.loads(to_line(make_header("a", build=told.build))), allowed="\t") is None
+
+
+def test_what_is_left_of_a_distribution_that_was_removed_by_halves_is_no_distribution(make_build) -> None:
+    python = make_build()
+    (left := site_packages(python) / "nvidia_left-1.dist-info").mkdir()
+    (left / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-left\n")
+    assert "nvidia-left" not in inspect_interpreter(python).distributions
+
+
+@pytest.mark.parametrize("answer", ["[]", "{", '{"distributions": {"torch": 9}}', "null"])
+def test_an_answer_in_another_form_is_refused_in_one_line(tmp_path: Path, answer: str) -> None:
+    (tmp_path / "answer.json").write_text(answer)
+    python = program(tmp_path / "python", f"cat {tmp_path}/answer.json > /dev/fd/$4")
+    assert refusal(python).startswith("told its versions in a way that cannot be read")

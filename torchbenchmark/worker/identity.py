@@ -22,7 +22,7 @@ def distributions() -> dict[str, str]:
     found = {}
     for distribution in importlib.metadata.distributions():
         name = distribution.metadata["Name"]
-        if name:
+        if name and distribution.version:  # what is left of one that was removed by halves has none
             found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
     return found
 
