@@ -16,7 +16,9 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.values import location
 from torchbenchmark.records import Record, Run, Status
 
-FinishedState = Literal["compared", "newly failing", "fixed", "failing", "only in A", "only in B", "workload changed"]
+FinishedState = Literal[
+    "compared", "newly failing", "fixed", "failing", "only in A", "only in B", "workload changed", "batch size changed"
+]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def _state(one: Record | None, other: Record | None) -> tuple[FinishedState, str
             f"{one.workload.version} ({one.workload.hash}) and {other.workload.version} ({other.workload.hash})",
         )
     if one.status is Status.OK and other.status is Status.OK:
+        if None not in (one.batch_size, other.batch_size) and one.batch_size != other.batch_size:
+            return "batch size changed", f"{one.batch_size} and {other.batch_size}"
         return None
     if one.status is Status.OK:
         return "newly failing", f"{other.status}: {other.reason}"

@@ -52,3 +52,21 @@ def test_counts_are_compared_as_they_are():
 def test_runs_of_two_devices_are_refused():
     with pytest.raises(BenchmarkError, match="nothing to compare"):
         compare_runs(run_of(0, {A: 1.0}), run_of(1, {A: 1.0}, device="cuda"))
+
+
+def test_two_batch_sizes_are_two_workloads_whatever_their_hash():
+    one, other = run_of(0, {A: 1.0, B: 1.0}), run_of(1, {A: 1.0, B: 2.0})
+    sizes = {A: None, B: 8}
+    one, other = (
+        dataclasses.replace(
+            run,
+            records=tuple(
+                record.model_copy(update={"batch_size": sizes[record.test] and sizes[record.test] * factor})
+                for record in run.records
+            ),
+        )
+        for run, factor in ((one, 1), (other, 2))
+    )
+    found = compare_runs(one, other)
+    assert found.states == {B: ("batch size changed", "8 and 16")}
+    assert {row.test for row in found.rows} == {A}
