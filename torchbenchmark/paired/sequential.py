@@ -43,7 +43,8 @@ def judge_sequentially(
         for test in list(open_tests):
             effects = found.of_test(test)
             settled[test] = effects
-            if look <= last and effects and effects[0].verdict in DECIDED:
+            # A round that a kill has cut is no look: it would come a second time, and is paid for once.
+            if _measured_whole(pairs, test, look) and effects and effects[0].verdict in DECIDED:
                 decided.append(test)
                 del open_tests[test]
         if look >= last:
@@ -57,6 +58,11 @@ def judge_sequentially(
         noise=noise,
     )
     return comparison, decided
+
+
+def _measured_whole(pairs: Pairs, test: str, number: int) -> bool:
+    """Whether all pairs that round `number` has of a test are there."""
+    return sum(pair.round == number for pair in pairs.of_test(test)) >= pairs.header.processes
 
 
 def judge(
