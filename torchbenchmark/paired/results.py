@@ -1,5 +1,6 @@
 """From a file of pairs to its verdicts: the one function that `ab`, confirmation, bisection and `/benchmark` call."""
 
+import math
 from collections.abc import Sequence
 from statistics import geometric_mean
 
@@ -10,6 +11,8 @@ from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.paired.pairs_file import Pair, PairedTest, Pairs
 from torchbenchmark.paired.values import values_of
 from torchbenchmark.records import Process, Status
+
+SURELY_APART = 0.05
 
 
 def judge_pairs(pairs: Pairs, criterion: Criterion, noise: NoiseTable | None = None) -> Comparison:
@@ -29,6 +32,7 @@ def collapse(pairs: Pairs, test: PairedTest) -> TestPairs:
     for pair in mine:
         if pair.ok:
             by_round.setdefault(pair.round, []).append(pair)
+    base_failure, head_failure = _failures([pair.base for pair in mine], [pair.head for pair in mine])
     return TestPairs(
         test=test.base,
         head_test=test.head,
@@ -43,9 +47,9 @@ def collapse(pairs: Pairs, test: PairedTest) -> TestPairs:
         counts=tuple(
             PairOfValues(base=_exact_counts(pair.base), head=_exact_counts(pair.head)) for pair in mine if pair.ok
         ),
-        base_failure=failure([pair.base for pair in mine]),
-        head_failure=failure([pair.head for pair in mine]),
-        now_and_then=_now_and_then(mine),
+        base_failure=base_failure,
+        head_failure=head_failure,
+        now_and_then="" if base_failure and head_failure else _now_and_then(mine),
     )
 
 
@@ -72,10 +76,43 @@ def _exact_counts(process: Process | None) -> dict[str, float]:
 
 def failure(processes: Sequence[Process | None]) -> str:
     """How a side failed, if it did so in most of its processes."""
+    failed, measured = _failed(processes)
+    return _told(failed, measured) if 2 * len(failed) > len(measured) else ""
+
+
+def _failures(base: Sequence[Process | None], head: Sequence[Process | None]) -> tuple[str, str]:
+    """How both sides failed. Where one fails in most of its processes and the other in some, they are only two kinds of
+    test if the difference is more than chance: one that fails in half of its processes is failing on both."""
+    told = failure(base), failure(head)
+    if all(told) or not any(told):
+        return told
+    (failed_base, of_base), (failed_head, of_head) = _failed(base), _failed(head)
+    rare, often = sorted(
+        [(len(failed_base), len(of_base)), (len(failed_head), len(of_head))], key=lambda side: side[0] / max(1, side[1])
+    )
+    if rare[0] == 0 or _by_chance(rare, often) < SURELY_APART:
+        return told
+    return _told(failed_base, of_base), _told(failed_head, of_head)
+
+
+def _by_chance(rare: tuple[int, int], often: tuple[int, int]) -> float:
+    """How likely so many failures fall on the side of `often`, (failed, measured), if both sides fail as often: the
+    exact test of Fisher (1935), one-sided."""
+    failures, measured = rare[0] + often[0], rare[1] + often[1]
+    ways = sum(
+        math.comb(often[1], count) * math.comb(rare[1], failures - count)
+        for count in range(often[0], min(often[1], failures) + 1)
+    )
+    return ways / math.comb(measured, failures)
+
+
+def _failed(processes: Sequence[Process | None]) -> tuple[list[Process], list[Process]]:
+    """Those that failed, and all that were measured."""
     measured = [process for process in processes if process is not None]
-    failed = [process for process in measured if process.status is not Status.OK]
-    if len(failed) * 2 <= len(measured):
-        return ""
+    return [process for process in measured if process.status is not Status.OK], measured
+
+
+def _told(failed: Sequence[Process], measured: Sequence[Process]) -> str:
     return f"{failed[-1].status} in {len(failed)} of {len(measured)} processes: {failed[-1].reason}"
 
 
@@ -83,10 +120,9 @@ def _now_and_then(pairs: Sequence[Pair]) -> str:
     """What to say of sides that fail in some of their processes, but not in most."""
     told = []
     for side, processes in (("base", [pair.base for pair in pairs]), ("head", [pair.head for pair in pairs])):
-        measured = [process for process in processes if process is not None]
-        failed = [process for process in measured if process.status is not Status.OK]
+        failed, measured = _failed(processes)
         if failed and not failure(processes):
-            told.append(f"{side}: {failed[-1].status} in {len(failed)} of {len(measured)}: {failed[-1].reason}")
+            told.append(f"{side}: {_told(failed, measured)}")
     return "; ".join(told)
 
 

@@ -8,7 +8,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Criterion
 from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
 from torchbenchmark.paired.results import judge_pairs
-from torchbenchmark.records import Channel, to_line
+from torchbenchmark.records import Channel, Status, to_line
 
 TEST = "test_eval[dlrm-cpu-eager]"
 ESCAPE = "\x1b]0;owned\x07"
@@ -83,3 +83,33 @@ def test_a_count_that_varies_within_a_round_is_not_exact(header, make_pair):
     ]
     (count,) = judge_pairs(Pairs(header, tuple(pairs)), Criterion()).counts
     assert (count.verdict, count.base, count.head) == ("not exact", (7,), (7, 8))
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        ("......", "xxxx..", "newly failing"),
+        ("......", "x.x...", "ok"),
+        ("xx....", "xxxx..", "failing"),
+        ("x.x...", "..x...", "ok"),
+        ("x.........", "xxxxxxxxxx", "newly failing"),
+        ("xxxxxx", "......", "fixed"),
+        ("xxxx..", "xx....", "failing"),
+        ("xxx", "xxx", "failing"),
+    ],
+)
+def test_a_test_that_fails_now_and_then_on_both_sides_is_failing_and_not_newly(
+    header, make_process, base, head, verdict
+):
+    pairs = []
+    for number, marks in enumerate(zip(base, head, strict=True), start=1):
+        sides = {
+            name: make_process(round=number, status=Status.CRASH if mark == "x" else Status.OK)
+            for name, mark in zip(SIDES, marks, strict=True)
+        }
+        pairs.append(Pair(test=TEST, round=number, index=0, order=SIDES, **sides))
+    (outcome,) = judge_pairs(Pairs(header, tuple(pairs)), Criterion()).tests
+    assert outcome.verdict == verdict
+    for name, marks in (("base", base), ("head", head)):
+        failed = marks.count("x")
+        assert (f"{name}: crash in {failed} of {len(marks)} processes" in outcome.reason) == (failed > 0)
