@@ -2,6 +2,8 @@
 
 import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -12,6 +14,7 @@ from torchbenchmark.builds.build_errors import BuildFailed
 from torchbenchmark.builds.download import download_file, file_name
 from torchbenchmark.builds.provider import SHA, Fetched, Request, WheelSource, source_key
 from torchbenchmark.builds.workshop import Workshop, sha256_of
+from torchbenchmark.foreign_text import one_line
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _DATES = ("date", "yyyymmdd")
@@ -110,25 +113,44 @@ def _unpack(archive: Path, folder: Path, url: str) -> tuple[Path, ...]:
     """The wheels of a .zip, as artifacts of a CI are: by their last name, wherever in it they are."""
     folder.mkdir()
     found = []
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for member in opened.infolist():
-                name = member.filename.rpartition("/")[2]
-                if not _WHEEL.fullmatch(name) or member.is_dir():
-                    continue
-                if len(found) >= _MOST_WHEELS or member.file_size > _LARGEST_MEMBER:
-                    raise BuildFailed(
-                        f"{url}: holds too much: {len(found)} wheels, the next of {member.file_size} bytes"
-                    )
-                if (folder / name).exists():
-                    raise BuildFailed(f"{url}: holds {name} twice")
-                with opened.open(member) as content, open(folder / name, "wb") as file:
-                    while block := content.read(2**20):
-                        file.write(block)
-                found.append(folder / name)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-        raise BuildFailed(f"{url}: is no archive that can be read ({error})") from error
+    with ExitStack() as stack:
+        with _readable(url):
+            opened = stack.enter_context(zipfile.ZipFile(archive))
+        for member in opened.infolist():
+            name = member.filename.rpartition("/")[2]
+            if not _WHEEL.fullmatch(name) or member.is_dir():
+                continue
+            if len(found) >= _MOST_WHEELS or member.file_size > _LARGEST_MEMBER:
+                raise BuildFailed(f"{url}: holds too much: {len(found)} wheels, the next of {member.file_size} bytes")
+            if (folder / name).exists():
+                raise BuildFailed(f"{url}: holds {name} twice")
+            with open(folder / name, "wb") as file:
+                for block in _blocks(opened, member, url):
+                    file.write(block)
+            found.append(folder / name)
     return tuple(sorted(found))
+
+
+def _blocks(archive: zipfile.ZipFile, member: zipfile.ZipInfo, url: str) -> Iterator[bytes]:
+    with ExitStack() as stack:
+        with _readable(url):
+            content = stack.enter_context(archive.open(member))
+        while True:
+            with _readable(url):
+                block = content.read(2**20)
+            if not block:
+                return
+            yield block
+
+
+@contextmanager
+def _readable(url: str) -> Iterator[None]:
+    """What goes wrong in reading an archive is the archive's fault. Each of its compressions has errors of its own, and
+    a damaged directory gives whatever its numbers lead to; only writing has a fault of ours, and is not in here."""
+    try:
+        yield
+    except Exception as error:
+        raise BuildFailed(f"{url}: is no archive that can be read ({one_line(error)})") from error
 
 
 def _is_date(text: str) -> bool:

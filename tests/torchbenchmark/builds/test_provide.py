@@ -2,6 +2,7 @@
 
 import io
 import os
+import random
 import sys
 import zipfile
 from pathlib import Path
@@ -227,6 +228,26 @@ def test_an_artifact_of_a_ci_is_a_zip_of_wheels_named_by_a_commit(index, cache, 
         assert held(build.interpreter)["torch"] == "2.14.0a0+git1a2b3c4"
     with pytest.raises(BuildNotFound, match="is not there"):
         provide(address.replace("@1a2b3c4", "@1a2b3c5"), cache, settings)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_archive_is_a_build_that_failed_however_it_is_damaged(tmp_path, compression):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", compression) as opened:
+        opened.writestr("torch-2.14.0-py3-none-any.whl", bytes(range(256)) * 20)
+    whole, rng = archive.getvalue(), random.Random(1)
+    failed = 0
+    for number in range(150):
+        damaged = bytearray(whole)
+        for _ in range(3):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        (tmp_path / "wheels.zip").write_bytes(damaged)
+        try:
+            url_provider._unpack(tmp_path / "wheels.zip", tmp_path / f"out{number}", "url:x")
+        except BuildFailed as error:
+            assert "is no archive that can be read" in str(error) or "holds too much" in str(error)
+            failed += 1
+    assert failed > 100
 
 
 def test_a_wheel_that_is_not_the_one_of_the_address_never_runs_and_is_remembered(index, cache, settings, tmp_path):
