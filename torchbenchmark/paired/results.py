@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 
 from torchbenchmark.channels import CHANNELS
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare
 from torchbenchmark.paired.noise import AaPair, noise_of
 from torchbenchmark.paired.noise_table import NoiseTable
@@ -127,7 +128,8 @@ def _now_and_then(pairs: Sequence[Pair]) -> str:
 
 
 def noise_table_of(pairs: Pairs) -> NoiseTable:
-    """The A/A table of pairs whose sides are one build."""
+    """The A/A table of pairs whose sides are one build. Raises BenchmarkError if they tell of no noise: an empty table
+    would stand in the place of the one before."""
     header = pairs.header
     measured = [
         AaPair(pair.test, pair.round, pair.index, values_of(pair.base), values_of(pair.head))
@@ -135,6 +137,11 @@ def noise_table_of(pairs: Pairs) -> NoiseTable:
         if pair.base is not None and pair.head is not None and pair.ok
     ]
     rows = noise_of(measured, header.device)
+    if not rows.series:
+        raise BenchmarkError(
+            f"{len(measured)} pairs ended ok on both sides, and no test has two that differ: they tell of no noise; "
+            "measure more --pairs, or see above why they failed"
+        )
     return NoiseTable(
         machine_class=header.machine_class,
         device=header.device,
@@ -142,7 +149,7 @@ def noise_table_of(pairs: Pairs) -> NoiseTable:
         build=header.base.build.id,
         environment=header.environment.fingerprint,
         harness=header.harness,
-        rounds=header.rounds,
+        rounds=max(row.pairs for row in rows.series),  # that were measured, however many were asked for
         processes=header.processes,
         series=rows.series,
         channels=rows.channels,

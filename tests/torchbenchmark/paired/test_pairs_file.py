@@ -7,7 +7,7 @@ import pytest
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Criterion
 from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
-from torchbenchmark.paired.results import judge_pairs
+from torchbenchmark.paired.results import judge_pairs, noise_table_of
 from torchbenchmark.records import Channel, Status, to_line
 
 TEST = "test_eval[dlrm-cpu-eager]"
@@ -113,3 +113,17 @@ def test_a_test_that_fails_now_and_then_on_both_sides_is_failing_and_not_newly(
     for name, marks in (("base", base), ("head", head)):
         failed = marks.count("x")
         assert (f"{name}: crash in {failed} of {len(marks)} processes" in outcome.reason) == (failed > 0)
+
+
+def test_pairs_that_tell_of_no_noise_make_no_table(header, make_pair, make_process):
+    broken = make_process(status=Status.CRASH)
+    failed = [make_pair(number).model_copy(update={"head": broken}) for number in (1, 2, 3)]
+    for pairs in ([], [make_pair(1)], failed, [make_pair(1), *failed[1:]]):
+        with pytest.raises(BenchmarkError, match="they tell of no noise"):
+            noise_table_of(Pairs(header, tuple(pairs)))
+
+
+def test_a_table_says_how_many_pairs_were_measured_and_not_how_many_were_asked_for(header, make_pair):
+    asked = header.model_copy(update={"rounds": 10})
+    pairs = (make_pair(1, head=(0.26,)), make_pair(2), make_pair(3, base=(0.24,)))
+    assert noise_table_of(Pairs(asked, pairs)).title.endswith("3 pairs of 1 tests")
