@@ -1,6 +1,7 @@
 """A comparison as people read it: a table on the terminal, and the same as Markdown. The verdict comes first, what
 failed before what is slower, and what cannot be told says what it needs."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from rich.table import Table
@@ -15,7 +16,7 @@ STYLES = {"slower": "red", "newly failing": "bold red", "faster": "green", "fixe
 _ORDER = ("slower", "inconclusive", "not measured", "faster", "no change")
 _HEADINGS = ("test", "channel", "base", "head", "change", "interval", "pairs", "verdict")
 MOST_SHOWN = 10.0  # as a share: two pairs may give an interval up to any number
-MOST_ROWS = 200  # of Markdown; a comment on GitHub has 65,536 characters
+LARGEST_TABLE, LARGEST_LIST = 40_000, 15_000  # characters of Markdown; a comment on GitHub has 65,536 in all
 
 
 def effect_table(comparison: Comparison) -> Table:
@@ -117,14 +118,26 @@ def markdown(comparison: Comparison, header: PairsHeader) -> str:
     effects = ordered(comparison.effects)
     if effects:
         out += [f"| {' | '.join(_HEADINGS)} |", "|---|---|--:|--:|--:|--:|--:|---|"]
-        for effect in effects[:MOST_ROWS]:
+        rows = []
+        for effect in effects:
             test, channel, *numbers, verdict = _cells(effect)
-            out.append(f"| {inline_code(test)} | {channel} | {' | '.join(numbers)} | {_escaped(verdict)} |")
-        if len(effects) > MOST_ROWS:
-            out += ["", f"…and {len(effects) - MOST_ROWS} more, in the JSON."]
+            rows.append(f"| {inline_code(test)} | {channel} | {' | '.join(numbers)} | {_escaped(verdict)} |")
+        shown = _within(rows, LARGEST_TABLE)
+        out += shown
+        if len(shown) < len(rows):
+            out += ["", f"…and {len(rows) - len(shown)} more, in the JSON."]
         out.append("")
-    out += [f"- {_escaped(line)}" for line, _ in lines(comparison)]
-    return "\n".join(out) + "\n"
+    *said, level, prior = [f"- {_escaped(line)}" for line, _ in lines(comparison)]
+    shown = _within(said, LARGEST_LIST)
+    if len(shown) < len(said):
+        shown.append(f"- …and {len(said) - len(shown)} more lines, in the JSON.")
+    return "\n".join([*out, *shown, level, prior]) + "\n"
+
+
+def _within(texts: Sequence[str], most: int) -> list[str]:
+    """The first of the texts, as many as have room."""
+    lengths = itertools.accumulate(len(text) + 1 for text in texts)
+    return [text for text, length in zip(texts, lengths, strict=True) if length <= most]
 
 
 def _names(outcome: TestOutcome) -> str:

@@ -8,6 +8,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Criterion
 from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
 from torchbenchmark.paired.results import judge_pairs, noise_table_of
+from torchbenchmark.paired.tables import markdown
 from torchbenchmark.records import Channel, Status, to_line
 
 TEST = "test_eval[dlrm-cpu-eager]"
@@ -127,3 +128,23 @@ def test_a_table_says_how_many_pairs_were_measured_and_not_how_many_were_asked_f
     asked = header.model_copy(update={"rounds": 10})
     pairs = (make_pair(1, head=(0.26,)), make_pair(2), make_pair(3, base=(0.24,)))
     assert noise_table_of(Pairs(asked, pairs)).title.endswith("3 pairs of 1 tests")
+
+
+def test_the_markdown_of_many_tests_has_room_in_a_comment_and_keeps_what_is_worst(header, make_pair, make_process):
+    broken = make_process(status=Status.CRASH).model_copy(update={"reason": "`|@all <b>" * 60})
+    names = [f"test_eval[model_with_a_long_name_{number:04}-cpu-eager]" for number in range(900)]
+    tests = tuple(header.tests[0].model_copy(update={"base": name, "head": name}) for name in names)
+    pairs = [
+        make_pair(number, head=(0.25 + number / 1000,)).model_copy(update={"test": name})
+        for name in names[:600]
+        for number in (1, 2)
+    ]
+    pairs += [
+        make_pair(number).model_copy(update={"test": name, "head": broken}) for name in names[600:] for number in (1, 2)
+    ]
+    measured = Pairs(header.model_copy(update={"tests": tests}), tuple(pairs))
+    text = markdown(judge_pairs(measured, Criterion(channels=("latency",))), measured.header)
+    assert len(text.encode()) < 65_536
+    assert text.startswith("**`newly failing: newly failing: ")
+    assert " more, in the JSON." in text and " more lines, in the JSON." in text
+    assert text.splitlines()[-2].startswith("- `99% sure of all 600 intervals together")
