@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torchbenchmark.builds.nightly_index import NightlyBuild, resolve
 from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.builds.target import ask_target
+from torchbenchmark.builds.workshop import without_credentials
 from torchbenchmark.environment import Interpreter, inspect_interpreter, normalised_name, worker_variables
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
@@ -213,7 +214,7 @@ def _last_lines(log: Path) -> str:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
         lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
-    return one_line(" | ".join((errors or lines)[-TOLD_LINES:])) or "it said nothing"
+    return one_line(without_credentials(" | ".join((errors or lines)[-TOLD_LINES:]))) or "it said nothing"
 
 
 def _read_report(pin: PinnedBuild, folder: Path) -> dict[str, Installed]:

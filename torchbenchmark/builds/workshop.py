@@ -17,7 +17,8 @@ from torchbenchmark.foreign_text import one_line
 SUPERVISOR = Path(__file__).with_name("supervised.py")
 TOLD_LINES = 3  # of the log, in an error
 _LOG_TAIL_BYTES = 20_000
-_CREDENTIALS = re.compile(r"://[^/\s@]+@")
+_CREDENTIALS = re.compile(r"://[^/\s]+@")  # to the last @: a password may hold one that nobody has encoded
+_QUERY = re.compile(r"(://[^\s?#'\"<>]+)\?[\w%][^\s#'\"<>)]*")  # of an address: it may be signed, or have a token in it
 _BLOCK = 2**20
 _NETWORK = re.compile(
     r"Connection (refused|reset|aborted|timed out)|ConnectionError|NewConnectionError|ReadTimeout|Read timed out"
@@ -114,7 +115,8 @@ def blames_network(lines: Sequence[str]) -> str:
 
 
 def without_credentials(text: str) -> str:
-    return _CREDENTIALS.sub("://***@", text)
+    """The text without what stands before the host or in the query of an address."""
+    return _QUERY.sub(r"\1?***", _CREDENTIALS.sub("://***@", text))
 
 
 def sha256_of(path: Path) -> str:
