@@ -28,7 +28,7 @@ LEVEL = 0.99  # of all intervals of a comparison together: a comment is wrong on
 JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
-FEWEST_PROBES = 3  # before it is asked whether the probe itself moved
+FEWEST_PROBES = 3  # two pairs cannot say whether the probe itself moved, and are not adjusted by it
 ROUNDING = 1e-12  # log ratios that differ by less are one ratio, written in two ways
 _SAMPLES_FOR_999 = 10_000
 LARGEST_SHARE = 1e9  # of a bound: two pairs of forty tests leave one without a bound that a number can hold
@@ -214,7 +214,8 @@ def _channels(one: TestPairs, criterion: Criterion) -> tuple[str, ...]:
 
 def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
     pairs = [pair for pair in one.pairs if pair.base.get(channel, 0.0) > 0 and pair.head.get(channel, 0.0) > 0]
-    hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if takes_covariate(channel) else []
+    probed = takes_covariate(channel) and len(pairs) >= FEWEST_PROBES
+    hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if probed else []
     known = [ratio for ratio in hosts if ratio is not None]
     probes = known if len(known) == len(pairs) and any(known) else []
     moved = bool(probes) and _differs([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
@@ -234,8 +235,8 @@ def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
 def _differs(probes: Sequence[float]) -> bool:
     """Whether the probe runs slower on one side than on the other (two-sided t at 5 %). A covariate must owe nothing to
     the side: threads of a test that spin on while the probe runs slow it, and to adjust by it would hide the build."""
-    if len(probes) < FEWEST_PROBES or not numpy.ptp(probes):
-        return False
+    if not probes or numpy.ptp(probes) <= ROUNDING:
+        return bool(probes) and abs(probes[0]) > ROUNDING
     error = float(numpy.std(probes, ddof=1)) / math.sqrt(len(probes))
     return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, 0.975)) * error
 

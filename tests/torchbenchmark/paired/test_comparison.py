@@ -136,6 +136,31 @@ def test_a_probe_that_one_side_slows_itself_does_not_hide_the_side():
     assert effect.adjusted_by == "" and "adjusts nothing" in effect.reason
 
 
+LATENCY = Criterion(channels=("latency",))
+WAITS_FOR_THE_HOST = {"gpu_busy": 0.2}  # of a latency of about one
+
+
+def test_two_pairs_are_not_adjusted_by_a_probe_that_may_itself_have_moved():
+    """Threads of head spin on and slow the probe by 10 %; its own time is that of base."""
+    generator = numpy.random.default_rng(3)
+    tests = []
+    for name in TESTS:
+        base, head = numpy.exp(generator.normal(0, 0.005, (2, 2)))
+        probes = [(one, 1.1 * other) for one, other in numpy.exp(generator.normal(0, 0.005, (2, 2)))]
+        tests.append(pairs_of(name, base, head, channel="latency", probes=probes, also=WAITS_FOR_THE_HOST))
+    found = compare(tests, LATENCY, table(0.01, channels=("latency",), slope=1.0))
+    assert set(verdicts(found, "latency").values()) <= {"inconclusive", "no change"}
+    assert not any(effect.adjusted_by for effect in found.effects)
+
+
+def test_a_probe_that_is_slower_by_the_same_in_every_pair_has_moved():
+    head, waits = [1, 1.01, 0.99, 1], {"channel": "latency", "also": WAITS_FOR_THE_HOST}
+    found = compare([pairs_of("a", [1] * 4, head, probes=[(1, 1.1)] * 4, **waits)], LATENCY)
+    assert found.effects[0].adjusted_by == "" and "probe differs between the sides" in found.effects[0].reason
+    still = compare([pairs_of("a", [1] * 4, head, probes=[(1, 1)] * 4, **waits)], LATENCY)
+    assert still.effects[0].reason == ""
+
+
 def test_kernel_time_is_not_adjusted_by_the_host():
     probes = [(0.001, 0.002)] * 6
     base = [1.0, 1.001, 0.999, 1.0, 1.001, 0.999]
