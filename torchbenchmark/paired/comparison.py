@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from scipy import special
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.host_speed import PROBE, SLOPES, host_log_ratio, takes_covariate
+from torchbenchmark.paired.host_speed import PROBE, RESTS_ON_PROBE, SLOPES, host_log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.statistics.covariate import adjusted_log_ratios
 from torchbenchmark.statistics.interval import Interval
@@ -145,7 +145,7 @@ class Criterion:
 def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable | None = None) -> Comparison:
     """The verdicts of all tests together. `noise` is the A/A table of this class, if there is one."""
     series = [_series(one, channel, noise) for one in tests for channel in _channels(one, criterion)]
-    judged = [one for one in series if len(one.log_ratios) >= 2]
+    judged = [one for one in series if len(one.log_ratios) >= 2 and not one.void]
     intervals = _intervals(judged, criterion, noise)
     plain = _intervals([one for one in judged if one.covariate], criterion, noise, adjusted=False)
     effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion, noise) for one in series]
@@ -199,6 +199,11 @@ class _Series:
         return bool(self.probes)
 
     @property
+    def void(self) -> bool:
+        """The values themselves hold a probe that was slower on one side."""
+        return self.probe_moved and self.channel in RESTS_ON_PROBE
+
+    @property
     def plain(self) -> numpy.ndarray:
         sign = 1.0 if CHANNELS[self.channel].better == "lower" else -1.0
         return sign * (numpy.log(self.head) - numpy.log(self.base)) if self.base else numpy.empty(0)
@@ -214,7 +219,7 @@ def _channels(one: TestPairs, criterion: Criterion) -> tuple[str, ...]:
 
 def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
     pairs = [pair for pair in one.pairs if pair.base.get(channel, 0.0) > 0 and pair.head.get(channel, 0.0) > 0]
-    probed = takes_covariate(channel) and len(pairs) >= FEWEST_PROBES
+    probed = (takes_covariate(channel) or channel in RESTS_ON_PROBE) and len(pairs) >= FEWEST_PROBES
     hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if probed else []
     known = [ratio for ratio in hosts if ratio is not None]
     probes = known if len(known) == len(pairs) and any(known) else []
@@ -226,7 +231,7 @@ def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
         device=one.device,
         base=tuple(pair.base[channel] for pair in pairs),
         head=tuple(pair.head[channel] for pair in pairs),
-        probes=() if moved else tuple(probes),
+        probes=tuple(probes) if takes_covariate(channel) and not moved else (),
         probe_moved=moved,
         slope=SLOPES[one.device] if slope is None else slope,
     )
@@ -298,6 +303,10 @@ def _effect(
         head=statistics.median(one.head) if one.head else None,
         beyond=beyond,
     )
+    if one.void:
+        return effect.model_copy(
+            update={"reason": f"the host probe differs between the sides, and {one.channel} rests on it"}
+        )
     if interval is None:
         if len(one.base) >= 2:
             return effect.model_copy(update=_constant(one, beyond))

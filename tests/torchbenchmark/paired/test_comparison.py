@@ -161,6 +161,18 @@ def test_a_probe_that_is_slower_by_the_same_in_every_pair_has_moved():
     assert still.effects[0].reason == ""
 
 
+def test_a_time_that_is_divided_by_a_probe_which_has_moved_is_not_judged():
+    generator = numpy.random.default_rng(3)
+    noise = numpy.exp(generator.normal(0, 0.005, (4, 6)))
+    channel, rests = "cpu_time_adjusted", Criterion(channels=("cpu_time_adjusted",))
+    for slowed, verdict in ((1.0, "no change"), (1.1, "not measured")):
+        probes = list(zip(noise[2], slowed * noise[3], strict=True))
+        made_up = pairs_of("a", noise[0], noise[1] / slowed, device="cpu", channel=channel, probes=probes)
+        (effect,) = compare([made_up], rests).effects
+        assert effect.verdict == verdict, "head has the time of base; only its probe is slower"
+    assert effect.reason == "the host probe differs between the sides, and cpu_time_adjusted rests on it"
+
+
 def test_kernel_time_is_not_adjusted_by_the_host():
     probes = [(0.001, 0.002)] * 6
     base = [1.0, 1.001, 0.999, 1.0, 1.001, 0.999]
