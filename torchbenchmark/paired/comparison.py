@@ -35,7 +35,7 @@ LARGEST_SHARE = 1e9  # of a bound: two pairs of forty tests leave one without a 
 
 EffectVerdict = Literal["slower", "faster", "no change", "inconclusive", "not measured"]
 CountVerdict = Literal["same", "changed", "not exact"]
-TestVerdict = Literal["ok", "newly failing", "fixed", "failing", "not measured"]
+TestVerdict = Literal["ok", "newly failing", "fixed", "failing", "not measured", "left out"]
 Verdict = Literal["slower", "newly failing", "faster", "no change", "inconclusive", "not measured"]
 
 

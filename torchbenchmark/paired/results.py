@@ -6,7 +6,7 @@ from statistics import geometric_mean
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare
+from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestOutcome, TestPairs, compare
 from torchbenchmark.paired.noise import AaPair, noise_of
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.paired.pairs_file import Pair, PairedTest, Pairs
@@ -18,7 +18,18 @@ SURELY_APART = 0.05
 
 def judge_pairs(pairs: Pairs, criterion: Criterion, noise: NoiseTable | None = None) -> Comparison:
     """The verdicts of what was measured, all tests together."""
-    return compare([collapse(pairs, test) for test in measured_tests(pairs)], criterion, noise)
+    compared = compare([collapse(pairs, test) for test in measured_tests(pairs)], criterion, noise)
+    return with_left_out(compared, pairs)
+
+
+def with_left_out(comparison: Comparison, pairs: Pairs) -> Comparison:
+    """With the tests that were planned and not measured: one that a side cannot run is no test without a change."""
+    left_out = tuple(
+        TestOutcome(test=test.base, head_test=test.head, verdict="left out", pairs=0, reason=test.left_out)
+        for test in pairs.header.tests
+        if test.left_out
+    )
+    return comparison.model_copy(update={"tests": (*comparison.tests, *left_out)})
 
 
 def measured_tests(pairs: Pairs) -> list[PairedTest]:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from torchbenchmark.paired.comparison import Comparison, Criterion, Effect, assemble, compare
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.paired.pairs_file import Pairs
-from torchbenchmark.paired.results import collapse, judge_pairs, measured_tests
+from torchbenchmark.paired.results import collapse, judge_pairs, measured_tests, with_left_out
 
 LOOKS = (4, 6, 9, 12, 16, 24)
 DECIDED = ("slower", "faster", "no change")
@@ -57,7 +57,7 @@ def judge_sequentially(
         method=f"Student t of the pairs or max-t bootstrap, looked at after {', '.join(map(str, looks))} pairs",
         noise=noise,
     )
-    return comparison, decided
+    return with_left_out(comparison, pairs), decided
 
 
 def _measured_whole(pairs: Pairs, test: str, number: int) -> bool:

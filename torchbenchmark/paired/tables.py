@@ -62,7 +62,7 @@ def told(effect: Effect) -> str:
 def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     """What is said beside the table, with its style: failures, counts, how it was judged."""
     said: list[tuple[str, str | None]] = []
-    for outcome in comparison.tests:
+    for outcome in sorted(comparison.tests, key=lambda outcome: outcome.verdict == "left out"):
         if outcome.verdict != "ok" or outcome.reason:
             said.append(
                 (f"{_names(outcome)}: {outcome.verdict}: {outcome.reason or 'no pair'}", STYLES.get(outcome.verdict))
@@ -127,7 +127,8 @@ def markdown(comparison: Comparison, header: PairsHeader) -> str:
         if len(shown) < len(rows):
             out += ["", f"…and {len(rows) - len(shown)} more, in the JSON."]
         out.append("")
-    *said, level, prior = [f"- {_escaped(line)}" for line, _ in lines(comparison)]
+    differing = [f"the sides differ beside their builds: {line}" for line in header.differing]
+    *said, level, prior = [f"- {_escaped(line)}" for line in (*differing, *(line for line, _ in lines(comparison)))]
     shown = _within(said, LARGEST_LIST)
     if len(shown) < len(said):
         shown.append(f"- …and {len(said) - len(shown)} more lines, in the JSON.")

@@ -8,6 +8,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Criterion
 from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTest, Pairs, PairsHeader, read_pairs
 from torchbenchmark.paired.results import judge_pairs, noise_table_of
+from torchbenchmark.paired.sequential import judge_sequentially
 from torchbenchmark.paired.tables import markdown
 from torchbenchmark.records import Channel, Status, to_line
 
@@ -148,3 +149,20 @@ def test_the_markdown_of_many_tests_has_room_in_a_comment_and_keeps_what_is_wors
     assert text.startswith("**`newly failing: newly failing: ")
     assert " more, in the JSON." in text and " more lines, in the JSON." in text
     assert text.splitlines()[-2].startswith("- `99% sure of all 600 intervals together")
+
+
+def test_what_a_side_cannot_run_and_what_differs_beside_the_builds_is_told_and_not_passed_over(header, make_pair):
+    absent = header.tests[0].model_copy(
+        update={
+            "base": "test_eval[timm-cpu-eager]",
+            "head": "test_eval[timm-cpu-eager]",
+            "left_out": "head: needs timm",
+        }
+    )
+    header = header.model_copy(update={"tests": (*header.tests, absent), "differing": ("timm: 1.0 against 1.1",)})
+    measured = Pairs(header, (make_pair(1), make_pair(2), make_pair(3)))
+    for comparison in (judge_pairs(measured, Criterion()), judge_sequentially(measured, Criterion())[0]):
+        assert [(one.test, one.verdict) for one in comparison.tests] == [(TEST, "ok"), (absent.base, "left out")]
+        text = markdown(comparison, header)
+        assert "- `test_eval[timm-cpu-eager]: left out: head: needs timm`" in text
+        assert "- `the sides differ beside their builds: timm: 1.0 against 1.1`" in text
