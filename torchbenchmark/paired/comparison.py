@@ -147,7 +147,9 @@ def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable 
     series = [_series(one, channel, noise) for one in tests for channel in _channels(one, criterion)]
     judged = [one for one in series if len(one.log_ratios) >= 2 and not one.void]
     intervals = _intervals(judged, criterion, noise)
-    plain = _intervals([one for one in judged if one.covariate], criterion, noise, adjusted=False)
+    adjusted = [one.name for one in judged if one.covariate]
+    plain = _intervals(judged, criterion, noise, adjusted=False) if adjusted else {}  # of all: it is one family
+    plain = {name: plain[name] for name in adjusted if name in plain}
     effects = [_effect(one, intervals.get(one.name), plain.get(one.name), criterion, noise) for one in series]
     family = max(criterion.family, len(judged))
     method = _method(_bootstrapped(judged, criterion))

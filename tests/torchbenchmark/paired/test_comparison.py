@@ -173,6 +173,23 @@ def test_a_time_that_is_divided_by_a_probe_which_has_moved_is_not_judged():
     assert effect.reason == "the host probe differs between the sides, and cpu_time_adjusted rests on it"
 
 
+def test_an_interval_without_the_probe_belongs_to_the_same_family_as_that_with_it():
+    generator = numpy.random.default_rng(8)
+    latency, kernels = numpy.exp(generator.normal(0, 0.01, (2, 2, 6)))
+    probes = numpy.exp(generator.normal(0, 1e-7, (2, 6)))
+    sides = [
+        [
+            {"latency": time, "gpu_time": kernel, "host_probe": probe, **WAITS_FOR_THE_HOST}
+            for time, kernel, probe in zip(latency[side], kernels[side], probes[side], strict=True)
+        ]
+        for side in range(2)
+    ]
+    pairs = tuple(PairOfValues(base, head) for base, head in zip(*sides, strict=True))
+    found = compare([TestPairs("a", "a", "cuda", pairs)], Criterion())
+    (effect,) = (effect for effect in found.effects if effect.channel == "latency")
+    assert effect.unadjusted == pytest.approx((effect.effect, effect.low, effect.high), abs=1e-5)
+
+
 def test_kernel_time_is_not_adjusted_by_the_host():
     probes = [(0.001, 0.002)] * 6
     base = [1.0, 1.001, 0.999, 1.0, 1.001, 0.999]
