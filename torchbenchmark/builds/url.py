@@ -22,7 +22,7 @@ _KNOWN = (*_DATES, "sha", "python")
 _check_url = address_of("https", "http", "file")
 _WHEEL = re.compile(r"[A-Za-z0-9_.+!-]{1,255}\.whl")
 _MOST_WHEELS = 50  # in one archive
-_LARGEST_MEMBER = 16 * 2**30
+_LARGEST_UNPACKED = 32 * 2**30  # bytes of all of them: wheels are compressed already, a bomb is not
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ class UrlAddress:
 def _unpack(archive: Path, folder: Path, url: str) -> tuple[Path, ...]:
     """The wheels of a .zip, as artifacts of a CI are: by their last name, wherever in it they are."""
     folder.mkdir()
-    found = []
+    found: list[Path] = []
+    unpacked = 0
     with ExitStack() as stack:
         with _readable(url):
             opened = stack.enter_context(zipfile.ZipFile(archive))
@@ -120,8 +121,9 @@ def _unpack(archive: Path, folder: Path, url: str) -> tuple[Path, ...]:
             name = member.filename.rpartition("/")[2]
             if not _WHEEL.fullmatch(name) or member.is_dir():
                 continue
-            if len(found) >= _MOST_WHEELS or member.file_size > _LARGEST_MEMBER:
-                raise BuildFailed(f"{url}: holds too much: {len(found)} wheels, the next of {member.file_size} bytes")
+            unpacked += member.file_size
+            if len(found) >= _MOST_WHEELS or unpacked > _LARGEST_UNPACKED:
+                raise BuildFailed(f"{url}: holds too much: {len(found) + 1} wheels, {unpacked} bytes")
             if (folder / name).exists():
                 raise BuildFailed(f"{url}: holds {name} twice")
             with open(folder / name, "wb") as file:

@@ -250,6 +250,15 @@ def test_a_damaged_archive_is_a_build_that_failed_however_it_is_damaged(tmp_path
     assert failed > 100
 
 
+def test_an_archive_that_grows_beyond_all_bounds_is_refused_before_it_fills_the_disk(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "wheels.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        for number in range(4):
+            opened.writestr(f"bomb-{number}-py3-none-any.whl", bytes(2**20))
+    monkeypatch.setattr(url_provider, "_LARGEST_UNPACKED", 3 * 2**20)
+    with pytest.raises(BuildFailed, match="holds too much: 4 wheels, 4194304 bytes"):
+        url_provider._unpack(tmp_path / "wheels.zip", tmp_path / "out", "url:x")
+
+
 def test_a_wheel_that_is_not_the_one_of_the_address_never_runs_and_is_remembered(index, cache, settings, tmp_path):
     name, content = torch_wheel("2.14.0", files={"torch/__init__.py": f"open({str(tmp_path / 'ran')!r}, 'w')\n"})
     url = offer(index, f"/{name}", content)
