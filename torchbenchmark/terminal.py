@@ -3,11 +3,13 @@
 import io
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
 from torchbenchmark.errors import SentinelError
@@ -26,10 +28,24 @@ LOG_WIDTH = 160  # columns where output goes to a file or a job's log, which ric
 _WIDEST = 10_000  # columns; more than any table here needs
 
 
+class _CleanConsole(Console):
+    """What is shown may be foreign: a path, a reason, a file of somebody else. None of it commands the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            clean = segment.control or segment.text.isprintable()
+            yield segment if clean else segment._replace(text=without_controls(segment.text))
+
+
+def without_controls(text: str) -> str:
+    """The text without control characters but newlines and tabs, and without marks that reverse or hide."""
+    return "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cf"))
+
+
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     terminal = stream is not None and stream.isatty()  # None where it was closed at the start
-    return Console(
+    return _CleanConsole(
         stderr=stderr, highlight=False, emoji=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal
     )
 

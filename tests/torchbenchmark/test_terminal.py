@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from torchbenchmark.errors import BenchmarkError, SentinelError
-from torchbenchmark.terminal import console, error_console, new_app, run_app
+from torchbenchmark.terminal import console, error_console, new_app, print_table, run_app
 
 
 class OtherError(SentinelError):
@@ -133,6 +135,23 @@ def test_output_for_a_log_is_plain_and_goes_where_it_belongs(run) -> None:
         error_console.print("careful", style="yellow")
 
     assert run(body) == (0, "done\n", "careful\n")
+
+
+def test_nothing_foreign_commands_the_terminal(run) -> None:
+    foreign = "\x1b]0;owned\x07\x1b[2Ja\u202eb\r\x9b31mc"
+
+    def body() -> None:
+        console.print(foreign, markup=False)
+        console.print(Text(foreign))
+        table = Table("name", box=None)
+        table.add_row(Text(foreign))
+        print_table(table)
+        raise BenchmarkError(foreign)
+
+    _, out, error = run(body)
+    shown = out + error
+    assert shown.count("]0;owned[2Jab") == 4
+    assert not any(one in shown for one in "\x1b\x07\r\u202e\x9b")
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
