@@ -231,7 +231,8 @@ def _other_than_begun(begun: PairsHeader, asked: PairsHeader, seed: int | None) 
         "pairs": (begun.rounds, asked.rounds),
         "processes": (begun.processes, asked.processes),
         "seed": (begun.seed, begun.seed if seed is None else seed),
-        "harness": (begun.harness, asked.harness),
+        # The code that measures is one of its facts; a change of the driver alone moves no number.
+        "environment": (begun.environment.fingerprint, asked.environment.fingerprint),
     }
     differing = [f"{what} {then}, not {now}" for what, (then, now) in told.items() if then != now]
     if begun.tests != asked.tests:
