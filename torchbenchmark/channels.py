@@ -90,7 +90,7 @@ CHANNELS: dict[str, ChannelKind] = {
         judged=False,
     ),
     "cpu_memory": ChannelKind(
-        "B", "lower", False, "peak resident bytes of the process, less the pages it shares with its zygote"
+        "B", "lower", False, "peak resident bytes of the process, less what it has of its zygote and of files"
     ),
     "compile_time_cold": ChannelKind("s", "lower", False, "seconds of compiling in a process whose caches are empty"),
     "compile_time_warm": ChannelKind(

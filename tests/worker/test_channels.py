@@ -1,6 +1,9 @@
 """What the channels count, against workloads whose numbers are known by hand."""
 
 import itertools
+import mmap
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -159,6 +162,30 @@ def test_warm_gpu_memory_is_the_peak_of_one_iteration_of_its_own(monkeypatch):
     assert measured["gpu_memory"] == [150.0], "what was held, and one iteration"
     assert measured["gpu_memory_reserved"] == [1500.0]
     assert measured["cpu_memory"][0] > 0
+
+
+READER = """
+import mmap, sys
+with open(sys.argv[1], "rb") as file:
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    print(sum(mapped[page] for page in range(0, len(mapped), mmap.PAGESIZE)), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_memory_is_the_same_beside_a_process_that_maps_the_same_files(tmp_path):
+    """As any that runs the same libraries does: a worker on the next GPU, the other side of a comparison."""
+    library = tmp_path / "library"
+    library.write_bytes(bytes(64 * 2**20))
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert sum(mapped[page] for page in range(0, len(mapped), mmap.PAGESIZE)) == 0
+        alone = memory._host_peak()["cpu_memory"][0]
+        command = [sys.executable, "-c", READER, str(library)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as neighbour:
+            neighbour.stdout.readline()
+            beside = memory._host_peak()["cpu_memory"][0]
+            neighbour.communicate()
+    assert beside == pytest.approx(alone, abs=4 * 2**20)
 
 
 def test_cold_gpu_memory_is_the_peak_until_now_and_only_on_a_gpu(monkeypatch):

@@ -1,8 +1,10 @@
 """Channels of memory: `cpu_memory`, and on a GPU what torch's allocator gave out and what it held at most.
 
-`cpu_memory` is the peak resident bytes of this child, less the pages it shares with its zygote.
-The peak is the kernel's high-water mark (VmHWM), reset right after the fork; shared pages are those that the kernel
-still counts as shared at the end of the timed section: libraries and the zygote's heap, which the test did not cause.
+`cpu_memory` is the peak resident bytes of this child, less what it has of its zygote and of files.
+The peak is the kernel's high-water mark (VmHWM), reset right after the fork. What the test did not cause is taken off
+as it stands at the end of the timed section: the zygote's heap, as far as it is still shared, and pages of libraries.
+The kernel also counts pages of files as shared or not, but by what other processes on the machine happen to map: beside
+another that runs the same libraries, some tens of MiB of them change from one to the other.
 
 On the GPU the cold peaks are those from the start of the child to the end of its first batch, the warm ones those of
 one more iteration after the timed section. What the CUDA context and libraries take beside the allocator is not seen.
@@ -49,11 +51,11 @@ def _gpu_peaks(when: str) -> dict[str, list[float]]:
 
 
 def _host_peak() -> dict[str, list[float]]:
-    peak = _kilobytes("/proc/self/status", "VmHWM")
-    shared = _kilobytes("/proc/self/smaps_rollup", "Shared_Clean") + _kilobytes(
-        "/proc/self/smaps_rollup", "Shared_Dirty"
-    )
-    return {"cpu_memory": [float(max(0, peak - shared) * 1024)]}
+    status, rollup = "/proc/self/status", "/proc/self/smaps_rollup"
+    own = _kilobytes(rollup, "Private_Dirty") - _kilobytes(status, "RssShmem")  # of anonymous memory
+    of_the_zygote = max(0, _kilobytes(rollup, "Anonymous") - own)
+    peak = _kilobytes(status, "VmHWM") - _kilobytes(status, "RssFile") - of_the_zygote
+    return {"cpu_memory": [float(max(0, peak) * 1024)]}
 
 
 def _kilobytes(file: str, field: str) -> int:
