@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchbenchmark.quantity import counted
 from torchbenchmark.worker.host_probe import HostProbe
 
 PROBES = 300  # of the host probe, a millisecond each
@@ -81,12 +82,12 @@ def _cpu(readings: Readings, threads: int) -> Iterator[Finding]:
         "load", readings.load > 0.5, f"{readings.load:.2f} in the last minute", "end what else runs, or wait for it"
     )
     yield Finding(
-        "CPUs", readings.cpus <= threads, f"{readings.cpus} for tests of {threads} threads and the driver",
+        "CPUs", readings.cpus <= threads, f"{readings.cpus} for tests of {counted(threads, 'thread')} and the driver",
         "fewer --threads than CPUs",
     )  # fmt: skip
     values = readings.probe()
     ratio = statistics.quantiles(values, n=20)[-1] / statistics.median(values)
-    seen = f"median {statistics.median(values) * 1e3:.3f} ms, 95 % within {ratio - 1:.1%} above"
+    seen = f"median {statistics.median(values) * 1e3:.3f} ms; one in 20 takes over {ratio - 1:.1%} longer"
     yield Finding(
         "host probe", ratio > NOISY_PROBE, seen, "see the lines above; pairs with the probe as covariate help"
     )

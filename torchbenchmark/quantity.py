@@ -1,9 +1,14 @@
-"""A value with a unit that people read: 12.3 ms instead of 0.0123 s."""
+"""Values as people read them: 12.3 ms instead of 0.0123 s, and 1 pair beside 2 pairs."""
 
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
 }
+
+
+def counted(number: int, noun: str) -> str:
+    """With its noun, which takes an s where it is not one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def quantity(value: float | None, unit: str | None) -> str:

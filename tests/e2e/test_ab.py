@@ -59,9 +59,9 @@ def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbenc
     }
     assert all(any(model in test for model in SLOWED_MODELS) for test in changed)
     assert "no A/A table of this class" in found["prior"] and "no A/A table" in ended.stdout
-    assert ended.stdout.splitlines()[-1].startswith("slower: slower: ")
+    assert ended.stdout.splitlines()[-1].startswith("slower: ")
     text = (tmp_path / "ab.md").read_text()
-    assert text.startswith("**`slower: slower: ") and "| `test_train[hf_Bert-cpu-eager-tiny]` |" in text
+    assert text.startswith("**`slower: ") and "| `test_train[hf_Bert-cpu-eager-tiny]` |" in text
     orders = [pair.order for pair in read_pairs(tmp_path / "pairs.jsonl").pairs]
     assert {("base", "head"), ("head", "base")} == set(orders), "the coin falls on both sides in 21 throws"
 
@@ -93,8 +93,8 @@ def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_th
     assert raises["reason"].startswith("head: error in 3 of 3 processes: ") and "on purpose" in raises["reason"]
     assert broken["reason"].startswith("head: error in 3 of 3 processes: ") and "broken on purpose" in broken["reason"]
     assert plain(ended.stdout).endswith(
-        "newly failing: newly failing: test_train[raises-cpu-eager-tiny], test_train[breaks_at_import-cpu-eager-tiny]"
-    ) or "newly failing: newly failing: " in plain(ended.stdout)
+        "newly failing: test_train[raises-cpu-eager-tiny], test_train[breaks_at_import-cpu-eager-tiny]"
+    ) or "newly failing: " in plain(ended.stdout)
     pairs = read_pairs(tmp_path / "pairs.jsonl")
     of_raises = pairs.of_test("test_train[raises-cpu-eager-tiny]")
     assert [pair.head.status for pair in of_raises] == [Status.ERROR] * 3

@@ -18,6 +18,7 @@ from scipy import special
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.host_speed import PROBE, RESTS_ON_PROBE, SLOPES, host_log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import NoiseTable
+from torchbenchmark.quantity import counted
 from torchbenchmark.statistics.covariate import adjusted_log_ratios
 from torchbenchmark.statistics.interval import Interval
 from torchbenchmark.statistics.moderated_variance import VariancePrior
@@ -28,6 +29,7 @@ LEVEL = 0.99  # of all intervals of a comparison together: a comment is wrong on
 JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
+NO_TABLE = "none: no A/A table of this class, each series stands for itself (`torchbench doctor --aa` makes the table)"
 FEWEST_PROBES = 3  # two pairs cannot say whether the probe itself moved, and are not adjusted by it
 ROUNDING = 1e-12  # log ratios that differ by less are one ratio, written in two ways
 _SAMPLES_FOR_999 = 10_000
@@ -172,7 +174,7 @@ def assemble(
         level=level,
         family=family,
         method=method,
-        prior=noise.title if noise else "none: no A/A table of this class, each series stands for itself",
+        prior=noise.title if noise else NO_TABLE,
         tests=tuple(outcomes),
         effects=tuple(effects),
         counts=tuple(count for one in tests for count in _counts(one)),
@@ -312,7 +314,9 @@ def _effect(
     if interval is None:
         if len(one.base) >= 2:
             return effect.model_copy(update=_constant(one, beyond))
-        return effect.model_copy(update={"reason": f"{len(one.base)} pairs with {one.channel}; at least 2 are needed"})
+        return effect.model_copy(
+            update={"reason": f"{counted(len(one.base), 'pair')} with {one.channel}; at least 2 are needed"}
+        )
     verdict = _judge(interval, beyond)
     return effect.model_copy(
         update={

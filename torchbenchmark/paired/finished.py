@@ -14,6 +14,7 @@ from typing import Literal
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.values import location
+from torchbenchmark.quantity import counted
 from torchbenchmark.records import Record, Run, Status
 
 FinishedState = Literal[
@@ -129,6 +130,10 @@ def _change(a: float, b: float, better: str) -> float | None:
     return b / a - 1 if better == "lower" else a / b - 1
 
 
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds >= 2 * 3600 else f"{seconds / 60:.0f} minutes"
+
+
 def _cannot_know(a: Run, b: Run) -> list[str]:
     """Why the numbers of these two runs differ besides the builds, as far as the records tell."""
     told = [
@@ -136,8 +141,7 @@ def _cannot_know(a: Run, b: Run) -> list[str]:
         "`torchbench ab` measures both side by side"
     ]
     one, other = a.header, b.header
-    apart = abs((other.started - one.started).total_seconds()) / 3600
-    told.append(f"{apart:.1f} hours lie between them")
+    told.append(f"{_duration(abs((other.started - one.started).total_seconds()))} lie between them")
     if one.machine_class != other.machine_class:
         told.append(f"two classes of machines: {one.machine_class} and {other.machine_class}")
     elif one.environment.fingerprint != other.environment.fingerprint:
@@ -152,5 +156,5 @@ def _cannot_know(a: Run, b: Run) -> list[str]:
         told.append(f"two versions of the harness: {one.harness[:12]} and {other.harness[:12]}")
     few = min(one.rounds, other.rounds)
     if few < 3:
-        told.append(f"{few} round{'' if few == 1 else 's'}: what a fresh zygote changes is not seen")
+        told.append(f"{counted(few, 'round')}: what a fresh zygote changes is not seen")
     return told

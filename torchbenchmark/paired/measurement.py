@@ -39,6 +39,7 @@ from torchbenchmark.paired.results import failure, measured_tests
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.places import Place, places
 from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
+from torchbenchmark.quantity import counted
 from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines, require_no_special_file
 from torchbenchmark.registry import Registry
 from torchbenchmark.throttling import Throttling
@@ -294,7 +295,7 @@ class _Work:
                 if not turns:
                     continue
                 if seconds is not None and time.monotonic() - began >= seconds:
-                    self.reporter.note(f"the budget of {seconds:g} s is spent after {number - 1} rounds")
+                    self.reporter.note(f"the budget of {seconds:g} s is spent after {counted(number - 1, 'round')}")
                     break
                 self.reporter.round_started(number, self.header.rounds)
                 self._measure_round(nurseries, number, turns)

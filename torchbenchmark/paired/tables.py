@@ -10,7 +10,7 @@ from rich.text import Text
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.paired.comparison import Comparison, Count, Effect, TestOutcome
 from torchbenchmark.paired.pairs_file import PairsHeader
-from torchbenchmark.quantity import quantity
+from torchbenchmark.quantity import counted, quantity
 
 STYLES = {"slower": "red", "newly failing": "bold red", "faster": "green", "fixed": "green", "inconclusive": "yellow"}
 _ORDER = ("slower", "inconclusive", "not measured", "faster", "no change")
@@ -54,7 +54,11 @@ def told(effect: Effect) -> str:
     if effect.verdict == "no change":
         return f"no change beyond {_share(effect.beyond)}"
     if effect.verdict == "inconclusive":
-        needs = "more pairs will hardly tell" if effect.needs is None else f"needs {max(1, effect.needs)} more pairs"
+        needs = (
+            "more pairs will hardly tell"
+            if effect.needs is None
+            else f"needs {counted(max(1, effect.needs), 'more pair')}"
+        )
         return f"inconclusive: {needs}"
     return f"{effect.verdict}: {effect.reason}" if effect.verdict == "not measured" else effect.verdict
 
@@ -74,9 +78,14 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     for effect in comparison.effects:
         if effect.reason and effect.verdict != "not measured":
             said.append((f"{effect.test} {effect.channel}: {effect.reason}", None))
-    adjusted = {effect.channel for effect in comparison.effects if effect.adjusted_by}
+    adjusted = sorted({effect.channel for effect in comparison.effects if effect.adjusted_by})
     if adjusted:
-        said.append((f"adjusted by the host probe: {', '.join(sorted(adjusted))}", None))
+        said.append(
+            (
+                f"adjusted by the host probe are change and interval, not base and head: {', '.join(adjusted)}",
+                None,
+            )
+        )
     said.append(
         (f"{100 * comparison.level:.8g}% sure of all {comparison.family} intervals together: {comparison.method}", None)
     )
@@ -97,12 +106,9 @@ def verdict_line(comparison: Comparison) -> str:
         parts.append(f"inconclusive: {len(waiting)} of {len(comparison.effects)} intervals")
     changed = sum(count.verdict == "changed" for count in comparison.counts)
     if changed:
-        parts.append(f"{changed} exact counts changed")
-    return (
-        f"{comparison.verdict}: {'; '.join(parts)}"
-        if parts
-        else f"{comparison.verdict}: {len(comparison.effects)} intervals"
-    )
+        parts.append(f"{counted(changed, 'exact count')} changed")
+    told = "; ".join(parts) or f"{comparison.verdict}: {counted(len(comparison.effects), 'interval')}"
+    return told if told.startswith(f"{comparison.verdict}: ") else f"{comparison.verdict}: {told}"
 
 
 def markdown(comparison: Comparison, header: PairsHeader) -> str:

@@ -12,7 +12,7 @@ from torchbenchmark.paired.comparison import Comparison
 from torchbenchmark.paired.finished import Finished
 from torchbenchmark.paired.pairs_file import Pair, Pairs
 from torchbenchmark.paired.tables import effect_table, lines, percent, verdict_line
-from torchbenchmark.quantity import quantity
+from torchbenchmark.quantity import counted, quantity
 from torchbenchmark.records import Process, Status
 from torchbenchmark.terminal import console, print_table
 
@@ -41,8 +41,12 @@ class TerminalPairs:
             if test.left_out:
                 self._say(f"left out: {test.base}: {test.left_out}", "yellow")
         measured = sum(not test.left_out for test in header.tests)
-        told = f", {len(pairs.pairs)} pairs are there" if pairs.pairs else ""
-        self._say(f"class {header.machine_class}: {measured} tests, {header.rounds} pairs, seed {header.seed}{told}")
+        each = header.rounds * header.processes
+        told = f"; {len(pairs.pairs)} of {measured * each} pairs are there" if pairs.pairs else ""
+        self._say(
+            f"class {header.machine_class}: {counted(measured, 'test')}, {counted(each, 'pair')} each, "
+            f"seed {header.seed}{told}"
+        )
 
     def round_started(self, number: int, rounds: int) -> None:
         self._say(f"round {number} of {rounds}: starting the interpreters of both sides")
@@ -54,7 +58,7 @@ class TerminalPairs:
     def round_ended(self, pairs: Pairs, number: int) -> None:
         comparison = self.judge(pairs)
         if self.live is None:
-            self._say(f"after {number} pairs: {verdict_line(comparison)}")
+            self._say(f"after round {number}: {verdict_line(comparison)}")
             return
         self.live.update(Group(effect_table(comparison), Text(verdict_line(comparison), style="bold")), refresh=True)
 

@@ -226,7 +226,7 @@ def test_a_test_that_fails_on_one_side_is_loud_whatever_the_others_say():
 @pytest.mark.parametrize("pairs", [0, 1])
 def test_too_few_pairs_give_no_interval_and_say_so(pairs):
     (effect,) = compare([pairs_of(TESTS[0], [1.0] * pairs, [2.0] * pairs)], KERNELS).effects
-    assert effect.verdict == "not measured" and f"{pairs} pairs" in effect.reason
+    assert effect.verdict == "not measured" and f"{pairs} pair" in effect.reason
 
 
 def test_a_ratio_that_never_varies_is_judged_as_it_stands():

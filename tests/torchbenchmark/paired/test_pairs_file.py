@@ -146,7 +146,7 @@ def test_the_markdown_of_many_tests_has_room_in_a_comment_and_keeps_what_is_wors
     measured = Pairs(header.model_copy(update={"tests": tests}), tuple(pairs))
     text = markdown(judge_pairs(measured, Criterion(channels=("latency",))), measured.header)
     assert len(text.encode()) < 65_536
-    assert text.startswith("**`newly failing: newly failing: ")
+    assert text.startswith("**`newly failing: test_eval[")
     assert " more, in the JSON." in text and " more lines, in the JSON." in text
     assert text.splitlines()[-2].startswith("- `99% sure of all 600 intervals together")
 
