@@ -24,6 +24,7 @@ from torchbenchmark.paired.cli import (
     ThreadsOption,
     TimeoutOption,
     plan_sides,
+    require_writable,
 )
 from torchbenchmark.paired.pairs_file import Pairs, read_pairs
 from torchbenchmark.paired.sides import parse_side
@@ -78,6 +79,7 @@ def doctor(
         _print_findings(examine(of_this_machine(), chosen, device_named(device)))
         return EXIT_CLEAN
     end_children_on_termination()
+    require_writable(table)
     if given is not None:
         measured = read_pairs(given)
     else:
@@ -106,6 +108,7 @@ def _measure(run: RunRequest, build: str, out: Path, *, resume: bool) -> Pairs:
     from torchbenchmark.paired.terminal import TerminalPairs
 
     side = parse_side(build)
+    require_writable(out)
     require_free(out, resume=resume)
     with ExitStack() as leases:
         request, header, interpreters = plan_sides(run, side, side, leases)

@@ -212,6 +212,9 @@ def test_the_doctor_says_what_makes_this_machine_noisy(torchbench):
         ((sys.executable, sys.executable, "--beyond", "2"), "--beyond 2"),
         ((sys.executable, sys.executable, "--channel", "operators"), "operators: is compared exactly anyway"),
         ((sys.executable, sys.executable, "--channel", "lateny"), "lateny: is no channel"),
+        ((sys.executable, sys.executable, "--channel", "gpu_time"), "gpu_time: needs a GPU; those that can be judged"),
+        ((sys.executable, sys.executable, "--json", f"{__file__}/ab.json"), "ab.json: cannot be written"),
+        ((sys.executable, sys.executable, "--markdown", Path(__file__).parent), "e2e: cannot be written"),
         ((sys.executable, f"{sys.executable}@backend=cudagraphs"), "no test can be compared"),
         ((sys.executable, sys.executable, "--tests", "no_model"), "no_model"),
         (("git:/no/such/repository", "X", "--out", "/dev/null"), "/dev/null: is no plain file"),
@@ -222,3 +225,4 @@ def test_what_cannot_be_compared_is_told_in_one_line(torchbench, arguments, said
     ended = torchbench("ab", *arguments)
     assert ended.returncode == 2, ended.stdout
     assert said in plain(ended.stderr) and len(ended.stderr.strip().splitlines()) <= 3, ended.stderr
+    assert "round 1" not in ended.stdout, "it is told before anything is measured"

@@ -2,6 +2,7 @@
 looks at what was measured before."""
 
 import json
+import os
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
@@ -104,15 +105,14 @@ def ab(
     from torchbenchmark.paired.terminal import TerminalPairs, print_comparison
 
     end_children_on_termination()
-    _check(level, beyond, minutes, channel)
+    _check(level, beyond, minutes, channel, device_named(device))
+    for file in (out, json_file, markdown_file):
+        require_writable(file)
     require_free(out, resume=resume)
-    for report in filter(None, (json_file, markdown_file)):
-        if report.is_dir() or not report.absolute().parent.is_dir():
-            raise BenchmarkError(f"{report}: cannot be written: no file in a folder that is there")
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     run = RunRequest(
         suite=load_suite(suite),
-        device=device_named(device),
+        device=device,
         selection=tuple(tests or ()),
         rounds=pairs,
         processes=processes,
@@ -171,22 +171,43 @@ def plan_sides(
     return request, plan_pairs(request, interpreters, Registry(run.model_folders)), interpreters
 
 
-def _check(level: float, beyond: float | None, minutes: float | None, channels: Collection[str] | None) -> None:
+def _check(
+    level: float, beyond: float | None, minutes: float | None, channels: Collection[str] | None, device: str
+) -> None:
     if not 0.5 <= level <= HIGHEST_LEVEL:
         raise BenchmarkError(f"--level {level:.12g}: a confidence from .5 to {HIGHEST_LEVEL}, such as .99")
     if beyond is not None and not 0 < beyond < 1:
         raise BenchmarkError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .01 for 1 %")
     if minutes is not None and not minutes > 0:
         raise BenchmarkError(f"--minutes {minutes:g}: must be more than 0")
-    statistical = [name for name, kind in CHANNELS.items() if not kind.exact]
+    statistical = [
+        name for name, kind in CHANNELS.items() if not kind.exact and (kind.side == "cpu" or device == "cuda")
+    ]
     for name in channels or ():
         if name not in statistical:
-            exact = "is compared exactly anyway" if name in CHANNELS else "is no channel"
-            raise BenchmarkError(f"--channel {name}: {exact}; those that can be judged: {', '.join(statistical)}")
+            kind = CHANNELS.get(name)
+            why = "is no channel" if kind is None else "is compared exactly anyway" if kind.exact else "needs a GPU"
+            raise BenchmarkError(f"--channel {name}: {why}; those that can be judged: {', '.join(statistical)}")
+
+
+def require_writable(path: Path | None) -> None:
+    """Asked before anything is measured: what took hours must not end in an error. Folders that it lacks are made."""
+    if path is None:
+        return
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    if there == path.absolute():
+        fits = not there.is_dir() and os.access(there, os.W_OK)
+    else:
+        fits = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    if not fits:
+        raise BenchmarkError(f"{path}: cannot be written; name a file in a folder of your own")
 
 
 def _write(path: Path, content: str) -> None:
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
     except OSError as error:
         raise BenchmarkError(f"{path}: cannot be written: {error.strerror}") from error
@@ -235,8 +256,8 @@ def _judge_again(
     from torchbenchmark.paired.tables import verdict_line
     from torchbenchmark.paired.terminal import print_comparison
 
-    _check(level, beyond, None, channel)
     measured = read_pairs(path)
+    _check(level, beyond, None, channel, measured.header.device)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     table = find_noise_table(noise, measured.header.machine_class)
     comparison, _ = judge(measured, criterion, table, sequential=sequential)
