@@ -27,7 +27,7 @@ from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Statu
 from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
 from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
-from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, new_app, print_table, run_app
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, given_options, new_app, print_table, run_app
 
 STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.UNSUPPORTED: "dim"}
 
@@ -185,10 +185,7 @@ def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | Non
 
 def _refuse_what_the_plan_says(context: typer.Context) -> None:
     """Options that come from the plan must not be given beside it: they would have to be ignored."""
-    given = [
-        name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    ]
-    if others := sorted(set(given) - _BESIDE_A_PLAN):
+    if others := sorted(given_options(context) - _BESIDE_A_PLAN):
         raise BenchmarkError(
             f"--{others[0].replace('_', '-')}: comes from the --plan, which all shards share; "
             "leave it out, or make another plan"

@@ -1,6 +1,6 @@
 """The command `doctor`: what makes this machine noisy, and with --aa how noisy it is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,7 @@ from torchbenchmark.paired.pairs_file import Pairs, read_pairs
 from torchbenchmark.paired.sides import parse_side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import load_suite
-from torchbenchmark.terminal import EXIT_CLEAN, console, print_table
+from torchbenchmark.terminal import EXIT_CLEAN, console, given_options, print_table
 
 if TYPE_CHECKING:
     from torchbenchmark.machine_noise import Finding
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 AA_PAIRS = 10
 AA_PROCESSES = 2
+_WITHOUT_AA = {"suite", "device", "threads"}
+_BESIDE_FROM = {"aa", "pairs_file", "table"}
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
+    context: typer.Context,
     aa: Annotated[
         bool, typer.Option("--aa", help="Measure a build against itself, and write the noise table of this machine.")
     ] = False,
@@ -56,7 +59,7 @@ def doctor(
     processes: Annotated[int, typer.Option(min=1, help="With --aa: processes of a test and zygote.")] = AA_PROCESSES,
     out: Annotated[Path, typer.Option(help="With --aa: the file of pairs to write.")] = Path("aa.jsonl"),
     resume: ResumeOption = False,
-    given: Annotated[
+    pairs_file: Annotated[
         Path | None, typer.Option("--from", help="With --aa: make the table of these pairs, and measure nothing.")
     ] = None,
     table: Annotated[
@@ -72,6 +75,8 @@ def doctor(
     """Say what makes this machine noisy, each with the cure; with --aa, measure how noisy it is."""
     from torchbenchmark.cli import device_named, end_children_on_termination  # which registers this command
 
+    given = given_options(context)
+    _refuse_what_would_be_ignored(given)
     if not aa:
         from torchbenchmark.machine_noise import examine, of_this_machine
 
@@ -80,8 +85,8 @@ def doctor(
         return EXIT_CLEAN
     end_children_on_termination()
     require_writable(table)
-    if given is not None:
-        measured = read_pairs(given)
+    if pairs_file is not None:
+        measured = read_pairs(pairs_file)
     else:
         run = RunRequest(
             suite=load_suite(suite),
@@ -96,12 +101,25 @@ def doctor(
             seed=seed,
             model_folders=tuple(models or ()),
         )
-        measured = _measure(run, build or str(environment.default_interpreter()), out, resume=resume)
+        measured = _measure(run, build or str(environment.default_interpreter()), out, resume=resume, given=given)
     _write_table(measured, table)
     return EXIT_CLEAN
 
 
-def _measure(run: RunRequest, build: str, out: Path, *, resume: bool) -> Pairs:
+def _refuse_what_would_be_ignored(given: Collection[str]) -> None:
+    """Who asks for pairs wants a table, and who names what to measure wants it measured."""
+    if "aa" not in given:
+        allowed, why = _WITHOUT_AA, "only with --aa, which measures how noisy the machine is"
+    elif "pairs_file" in given:
+        allowed, why = _BESIDE_FROM, "not with --from, which measures nothing"
+    else:
+        return
+    if others := sorted(set(given) - allowed):
+        option = "from" if others[0] == "pairs_file" else others[0]
+        raise BenchmarkError(f"--{option}: {why}; see --help")
+
+
+def _measure(run: RunRequest, build: str, out: Path, *, resume: bool, given: Collection[str]) -> Pairs:
     from torchbenchmark.paired.comparison import Criterion
     from torchbenchmark.paired.measurement import measure_pairs, require_free
     from torchbenchmark.paired.results import judge_pairs
@@ -113,7 +131,7 @@ def _measure(run: RunRequest, build: str, out: Path, *, resume: bool) -> Pairs:
     with ExitStack() as leases:
         request, header, interpreters = plan_sides(run, side, side, leases)
         with TerminalPairs(lambda measured: judge_pairs(measured, Criterion())) as reporter:
-            return measure_pairs(request, header, interpreters, out, reporter, resume=resume)
+            return measure_pairs(request, header, interpreters, out, reporter, resume=resume, given=given)
 
 
 def _write_table(measured: Pairs, path: Path | None) -> None:

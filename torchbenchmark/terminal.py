@@ -60,6 +60,11 @@ def print_table(table: Table) -> None:
     console.print(table, soft_wrap=True)
 
 
+def given_options(context: typer.Context) -> set[str]:
+    """The parameters of a command that stand on the command line, in place of their defaults."""
+    return {name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
+
+
 def new_app(help_text: str) -> typer.Typer:
     """A typer application as all commands of this project use it: help without a command, plain tracebacks."""
     return typer.Typer(

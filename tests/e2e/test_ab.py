@@ -141,13 +141,23 @@ def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path)
     )
     assert other.returncode == 2 and "was begun with head" in plain(other.stderr)
     for change, said in (
-        (("--pairs", 5), "was begun with pairs 2, not 5;"),
-        (("--seed", 6), "was begun with seed 5, not 6;"),
-        (("--budget", 0.5), "was begun with another budget or number of threads;"),
+        (("--pairs", 4), "was begun with --pairs 2, this is 4; leave --pairs out"),
+        (("--seed", 6), "was begun with --seed 5, this is 6; leave --seed out"),
+        (("--budget", 0.03), "was begun with --budget 0.02, this is 0.03"),
     ):
         other = torchbench("ab", *both, *options, *change, "--resume", **cache)
         assert other.returncode == 2 and said in plain(other.stderr), other.stderr
-    ended = torchbench("ab", *both, *options, "--resume", **cache)
+    for here, there, said in (
+        (b'"class":"cpu-', b'"class":"other-cpu-', "was begun on class other-cpu-"),
+        (b'"fingerprint":"', b'"fingerprint":"0', "was begun on environment 0"),
+        (b'"hash":"', b'"hash":"0', "test_train[healthy-cpu-eager-tiny] is not the workload it was"),
+    ):
+        file.write_bytes(lines[0].replace(here, there) + lines[1])
+        moved = torchbench("ab", *both, *options, "--resume", **cache)
+        assert moved.returncode == 2 and said in plain(moved.stderr), moved.stdout + moved.stderr
+    file.write_bytes(b"".join(lines[:2]) + lines[2][:40])
+    few = ("--suite", suite, "--models", MISBEHAVING)  # those that are left out are as they were
+    ended = torchbench("ab", *both, *few, "--resume", **cache)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     pairs = read_pairs(file)
     assert [(pair.round, pair.index) for pair in pairs.pairs] == [(1, 0), (2, 0)]
@@ -195,6 +205,21 @@ def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
     )
     refused = torchbench("doctor", "--aa", "--from", "none.jsonl")
     assert refused.returncode == 2 and "none.jsonl: cannot be read" in plain(refused.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--pairs", 5), "--pairs: only with --aa"),
+        (("--from", "aa.jsonl"), "--from: only with --aa"),
+        (("--aa", "--from", "aa.jsonl", "--tests", "dlrm"), "--tests: not with --from"),
+        (("--aa", "--table", f"{__file__}/table.json"), "table.json: cannot be written"),
+    ],
+)
+def test_the_doctor_ignores_no_option(torchbench, arguments, said):
+    ended = torchbench("doctor", *arguments)
+    assert ended.returncode == 2 and said in plain(ended.stderr), ended.stdout + ended.stderr
+    assert "round 1" not in ended.stdout
 
 
 def test_the_doctor_says_what_makes_this_machine_noisy(torchbench):

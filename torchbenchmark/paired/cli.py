@@ -21,7 +21,7 @@ from torchbenchmark.paired.pairs_file import SIDES, Pairs, PairsHeader, SideName
 from torchbenchmark.paired.sides import Side, parse_side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry, load_suite
-from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console, given_options
 
 if TYPE_CHECKING:
     from torchbenchmark.paired.comparison import Comparison
@@ -58,6 +58,7 @@ def register(app: typer.Typer) -> None:
 
 
 def ab(
+    context: typer.Context,
     base: Annotated[str, typer.Argument(help="A build and overrides: PYTHON, release:torch==2.12.0, X@backend=jit.")],
     head: Annotated[str, typer.Argument(help="The same of the other side.")],
     tests: TestsOption = None,
@@ -140,6 +141,7 @@ def ab(
                 decided=lambda measured: judged(measured)[1],
                 seconds=None if minutes is None else 60 * minutes,
                 resume=resume,
+                given=given_options(context),
             )
     comparison, _ = judged(measured)
     print_comparison(comparison)

@@ -18,7 +18,7 @@ from typing import BinaryIO, Protocol
 
 from torchbenchmark import environment
 from torchbenchmark.compile_caches import CompileCaches
-from torchbenchmark.environment import Interpreter
+from torchbenchmark.environment import Interpreter, machine_class
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.gpu_watch import GpuWatch
@@ -131,6 +131,21 @@ def _paired_test(
     return PairedTest(base=ids["base"], head=ids["head"], workload=planned.workload, left_out=left_out)
 
 
+# What an option came to in the plan of a comparison, by the name of the option.
+_PLANNED: dict[str, Callable[[PairsHeader], object]] = {
+    "pairs": lambda header: header.rounds,
+    "processes": lambda header: header.processes,
+    "seed": lambda header: header.seed,
+    "suite": lambda header: header.suite,
+    "tests": lambda header: ", ".join(sorted(test.base for test in header.tests)),
+    "device": lambda header: header.device,
+    "threads": lambda header: header.measuring.threads,
+    "budget": lambda header: header.measuring.budget_s,
+    "timeout": lambda header: header.measuring.timeout_s,
+}
+_NOT_FROM_THE_FILE = ("suite", "device")  # of the options that a resumed comparison began with: they make the plan
+
+
 def measure_pairs(
     request: PairsRequest,
     header: PairsHeader,
@@ -141,17 +156,18 @@ def measure_pairs(
     decided: Decided = no_test_is_decided,
     seconds: float | None = None,
     resume: bool = False,
+    given: Collection[str] = (),
 ) -> Pairs:
     """Measure the pairs of a request into `out`, and return them. `header` is what `plan_pairs` made of the request.
 
-    `seconds`: no round begins after so long. Raises BenchmarkError if `out` holds something, or what is resumed was
-    begun on other builds.
+    `seconds`: no round begins after so long. `given`: the options that a person gave, which what is resumed must have
+    begun with. Raises BenchmarkError if `out` holds something, or what is resumed was begun otherwise or elsewhere.
     """
     registry = Registry(request.run.model_folders)
     with _writing(out) as scratch:
         require_free(out, resume=resume)
         if out.exists() and out.stat().st_size > 0:
-            pairs = _resumed(out, header, request.run.seed)
+            pairs = _resumed(out, header, interpreters["base"], given)
         else:
             pairs = Pairs(header, ())
             replace_lines(out, [header])
@@ -204,9 +220,9 @@ def _is_there(lock: BinaryIO) -> bool:
         return False
 
 
-def _resumed(out: Path, asked: PairsHeader, seed: int | None) -> Pairs:
-    """The pairs in a file, if they were begun as is asked for now: pairs of two plans or two machines are not added
-    up."""
+def _resumed(out: Path, asked: PairsHeader, interpreter: Interpreter, given: Collection[str]) -> Pairs:
+    """The pairs in a file, if what is asked for now goes on with them: pairs of two plans or of two machines are not
+    added up. Options that were not given are those that it began with."""
     pairs = read_pairs(out)
     begun = pairs.header
     for name in SIDES:
@@ -216,31 +232,28 @@ def _resumed(out: Path, asked: PairsHeader, seed: int | None) -> Pairs:
                 f"{out}: was begun with {name} {then.asked} ({then.build.id}), this is {now.asked} ({now.build.id}); "
                 "name another file with --out"
             )
-    if differing := _other_than_begun(begun, asked, seed):
-        raise BenchmarkError(
-            f"{out}: was begun with {'; '.join(differing)}; resume with the same, or name another file with --out"
-        )
+    for option, planned_as in _PLANNED.items():
+        then, now = planned_as(begun), planned_as(asked)
+        if then != now and (option in given or option in _NOT_FROM_THE_FILE):
+            so = f"name the same --{option}" if option in _NOT_FROM_THE_FILE else f"leave --{option} out to go on so"
+            raise BenchmarkError(
+                f"{out}: was begun with --{option} {then}, this is {now}; {so}, or name another file with --out"
+            )
+    for what, then, now in (
+        ("class", begun.machine_class, machine_class(interpreter, begun.device, begun.measuring.threads)),
+        # The code that measures is one of its facts; a change of the driver alone moves no number.
+        ("environment", begun.environment.fingerprint, asked.environment.fingerprint),
+    ):
+        if then != now:
+            raise BenchmarkError(
+                f"{out}: was begun on {what} {then}, this is {now}; go on there, or name another file with --out"
+            )
+    tests = {test.base: test for test in asked.tests}
+    for test in begun.tests:
+        if tests.get(test.base) != test:
+            raise BenchmarkError(f"{out}: {test.base} is not the workload it was; name another file with --out")
     replace_lines(out, [pairs.header, *pairs.pairs])  # without a last line that was torn by a kill
     return pairs
-
-
-def _other_than_begun(begun: PairsHeader, asked: PairsHeader, seed: int | None) -> list[str]:
-    """In what the plan of a file differs from the one that is asked for now."""
-    told = {
-        "suite": (begun.suite, asked.suite),
-        "class of machine": (begun.machine_class, asked.machine_class),
-        "pairs": (begun.rounds, asked.rounds),
-        "processes": (begun.processes, asked.processes),
-        "seed": (begun.seed, begun.seed if seed is None else seed),
-        # The code that measures is one of its facts; a change of the driver alone moves no number.
-        "environment": (begun.environment.fingerprint, asked.environment.fingerprint),
-    }
-    differing = [f"{what} {then}, not {now}" for what, (then, now) in told.items() if then != now]
-    if begun.tests != asked.tests:
-        differing.append("other tests, or other workloads of them")
-    if begun.measuring.settings != asked.measuring.settings:
-        differing.append("another budget or number of threads")
-    return differing
 
 
 class _Work:

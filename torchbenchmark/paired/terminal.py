@@ -42,7 +42,9 @@ class TerminalPairs:
                 self._say(f"left out: {test.base}: {test.left_out}", "yellow")
         measured = sum(not test.left_out for test in header.tests)
         each = header.rounds * header.processes
-        told = f"; {len(pairs.pairs)} of {measured * each} pairs are there" if pairs.pairs else ""
+        told = (
+            f"; {len(pairs.pairs)} of {measured * each} pairs are there, it goes on as it began" if pairs.pairs else ""
+        )
         self._say(
             f"class {header.machine_class}: {counted(measured, 'test')}, {counted(each, 'pair')} each, "
             f"seed {header.seed}{told}"
