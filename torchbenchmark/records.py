@@ -404,6 +404,8 @@ def _parse(line: bytes, where: str, schema: type[RunHeader] | type[Record]) -> R
             f"{where}: record schema {data['schema']!r}, but this version reads schema {SCHEMA}; "
             "use the torchbench that wrote it, or measure again"
         )
+    if data["kind"] == "pairs":
+        raise BenchmarkError(f"{where}: holds pairs of `torchbench ab` and no run; `torchbench compare` takes it alone")
     wanted = schema.model_fields["kind"].default
     if data["kind"] != wanted:
         raise BenchmarkError(f"{where}: expected a line of kind {wanted!r}, found {data['kind']!r}")

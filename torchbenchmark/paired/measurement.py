@@ -83,7 +83,7 @@ def plan_pairs(request: PairsRequest, interpreters: Mapping[SideName, Interprete
     run = plan_run(dataclasses.replace(request.run, workers=1), interpreters["base"], registry)
     tests = tuple(_paired_test(planned, request, interpreters, registry) for planned in run.plan)
     if all(test.left_out for test in tests):
-        reasons = "; ".join(f"{test.base}: {test.left_out}" for test in tests[:3])
+        reasons = "; ".join(list(dict.fromkeys(test.left_out for test in tests))[:3])
         raise BenchmarkError(f"no test can be compared: {reasons}")
     return PairsHeader(
         run=run.run,

@@ -146,10 +146,17 @@ def read_pairs(path: Path) -> Pairs:
 
 def _parse(line: bytes, where: str, schema: type[PairsHeader] | type[Pair]) -> PairsHeader | Pair:
     try:
-        if (problem := unfit_text(json.loads(line), allowed="\t" if schema is PairsHeader else "\n\t")) is not None:
+        content = json.loads(line)
+        if schema is PairsHeader and isinstance(content, dict) and content.get("kind") == "run":
+            raise BenchmarkError(
+                f"{where}: holds a run of `torchbench run` and no pairs; two runs are compared, A and B"
+            )
+        if (problem := unfit_text(content, allowed="\t" if schema is PairsHeader else "\n\t")) is not None:
             raise BenchmarkError(f"{where}: {problem!a} holds a control character; no comparison writes that")
         return schema.model_validate_json(line)
     except ValidationError as error:
         raise BenchmarkError(f"{where}: {first_problem(error)}; expected a line that `torchbench ab` wrote") from error
     except (ValueError, RecursionError) as error:
-        raise BenchmarkError(f"{where}: not JSON ({error}); the file is damaged or of another program") from error
+        raise BenchmarkError(
+            f"{where}: not JSON ({error}); expected a line that `torchbench ab` wrote into its --out"
+        ) from error

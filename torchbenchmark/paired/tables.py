@@ -74,7 +74,7 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     said += [(f"count: {_count(count)}", "yellow") for count in comparison.counts if count.verdict != "same"]
     same = sum(count.verdict == "same" for count in comparison.counts)
     if same:
-        said.append((f"counts: {same} are the same on both sides", None))
+        said.append((f"counts: {same} {'is' if same == 1 else 'are'} the same on both sides", None))
     for effect in comparison.effects:
         if effect.reason and effect.verdict != "not measured":
             said.append((f"{effect.test} {effect.channel}: {effect.reason}", None))

@@ -109,9 +109,10 @@ def print_finished(found: Finished) -> None:
             told,
         )
         table.add_row(*map(Text, cells))
-    print_table(table)
+    if table.row_count:
+        print_table(table)
     same = sum(CHANNELS[row.channel].exact and row.change == 0 for row in found.rows)
-    console.print(f"counts: {same} are the same")
+    console.print(f"counts: {same} {'is' if same == 1 else 'are'} the same")
     for test, (state, reason) in found.states.items():
         style = "bold red" if state == "newly failing" else None
         console.print(Text(f"{test}: {state}{f': {reason}' if reason else ''}"), style=style)

@@ -7,6 +7,7 @@ from night_factory import A, B, C, run_of
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.finished import compare_runs
+from torchbenchmark.paired.terminal import print_finished
 from torchbenchmark.records import Status
 
 
@@ -70,3 +71,9 @@ def test_two_batch_sizes_are_two_workloads_whatever_their_hash():
     found = compare_runs(one, other)
     assert found.states == {B: ("batch size changed", "8 and 16")}
     assert {row.test for row in found.rows} == {A}
+
+
+def test_runs_that_have_nothing_to_show_in_a_table_show_none(capsys):
+    one, other = (run_of(day, {A: {"operators": [5.0, 5.0]}}) for day in (0, 1))
+    print_finished(compare_runs(one, other, ("operators",)))
+    assert capsys.readouterr().out.startswith("counts: 1 is the same")

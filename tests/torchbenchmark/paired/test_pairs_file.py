@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from night_factory import A, run_of
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.comparison import Criterion
@@ -10,7 +11,7 @@ from torchbenchmark.paired.pairs_file import SIDES, MeasuredSide, Pair, PairedTe
 from torchbenchmark.paired.results import judge_pairs, noise_table_of
 from torchbenchmark.paired.sequential import judge_sequentially
 from torchbenchmark.paired.tables import markdown
-from torchbenchmark.records import Channel, Status, to_line
+from torchbenchmark.records import Channel, Status, decode_run, to_line
 
 TEST = "test_eval[dlrm-cpu-eager]"
 ESCAPE = "\x1b]0;owned\x07"
@@ -166,3 +167,24 @@ def test_what_a_side_cannot_run_and_what_differs_beside_the_builds_is_told_and_n
         text = markdown(comparison, header)
         assert "- `test_eval[timm-cpu-eager]: left out: head: needs timm`" in text
         assert "- `the sides differ beside their builds: timm: 1.0 against 1.1`" in text
+
+
+def test_a_run_that_is_given_for_pairs_is_told_as_what_it_is(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_text(run_of(0, {A: {"cpu_time": [1.0]}}).header.model_dump_json(by_alias=True) + "\n")
+    with pytest.raises(BenchmarkError, match=r"a\.jsonl:1: holds a run of `torchbench run` and no pairs; two runs"):
+        read_pairs(file)
+
+
+def test_the_json_of_a_comparison_is_not_its_pairs(tmp_path):
+    file = tmp_path / "ab.json"
+    file.write_text('{\n "kind": "comparison"\n}\n')
+    with pytest.raises(BenchmarkError, match=r"expected a line that `torchbench ab` wrote into its --out"):
+        read_pairs(file)
+
+
+def test_pairs_that_are_given_for_a_run_are_told_as_what_they_are():
+    with pytest.raises(
+        BenchmarkError, match=r"aa\.jsonl:1: holds pairs of `torchbench ab` and no run; `torchbench comp"
+    ):
+        decode_run(b'{"kind": "pairs", "schema": 1}\n', "aa.jsonl")
