@@ -1,5 +1,6 @@
 """The commands of the suite and the measuring engine: `run`, `list` and `install`."""
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -16,6 +17,7 @@ from rich.table import Table
 from torchbenchmark import doctor
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.builds import cli as build_commands
+from torchbenchmark.builds.provide import named_build
 from torchbenchmark.dry_run import Fate, Outlook, foresee
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import PRECISIONS, TESTS
@@ -82,7 +84,8 @@ def run(
     rounds: Annotated[int, typer.Option(help="Rounds, each with a fresh zygote.")] = 3,
     processes: Annotated[int, typer.Option(help="Processes per test and round.")] = 1,
     python: Annotated[
-        Path | None, typer.Option(help="Interpreter of the build to measure (default: this one).")
+        str | None,
+        typer.Option(help="The build to measure: its interpreter, or an address as of `build` (default: this one)."),
     ] = None,
     subject: Annotated[str, typer.Option(help="The package whose speed is in question.")] = "torch",
     threads: Annotated[
@@ -150,15 +153,17 @@ def run(
         return EXIT_CLEAN
     end_children_on_termination()
     files = [out] if len(requests) == 1 else [out.with_stem(f"{out.stem}-{request.device}") for request in requests]
-    return max(
-        _run_one(
-            request if python is None else dataclasses.replace(request, python=python),
-            file,
-            resume=resume,
-            python=python,
+    with contextlib.ExitStack() as leases:
+        build = None if python is None else leases.enter_context(named_build(python, requests[0].subject))
+        return max(
+            _run_one(
+                request if build is None else dataclasses.replace(request, python=build),
+                file,
+                resume=resume,
+                python=build,
+            )
+            for request, file in zip(requests, files, strict=True)
         )
-        for request, file in zip(requests, files, strict=True)
-    )
 
 
 def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | None) -> int:

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from torchbenchmark import environment
+from torchbenchmark.builds.cache import kept
 from torchbenchmark.compile_caches import CompileCaches
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line
@@ -44,14 +45,15 @@ from torchbenchmark.throttling import Throttling
 def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
     """Measure a new run into `out`. Raises BenchmarkError if the request cannot be planned or `out` is taken."""
     registry = Registry(request.model_folders)
-    interpreter = environment.inspect_interpreter(request.python, request.subject)
-    if request.plan is not None and request.plan.build is not None:
-        request.plan.build.require(interpreter.distributions, interpreter.build.interpreter)
-    header = plan_run(request, interpreter, registry)
-    with _open(out) as file:
-        file.start(header)
-        Runner(file, registry, interpreter, reporter, spawn=request.spawn).execute()
-        return file.run()
+    with kept(request.python):
+        interpreter = environment.inspect_interpreter(request.python, request.subject)
+        if request.plan is not None and request.plan.build is not None:
+            request.plan.build.require(interpreter.distributions, interpreter.build.interpreter)
+        header = plan_run(request, interpreter, registry)
+        with _open(out) as file:
+            file.start(header)
+            Runner(file, registry, interpreter, reporter, spawn=request.spawn).execute()
+            return file.run()
 
 
 def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_failed: bool = True) -> Run:
@@ -62,11 +64,13 @@ def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_fail
     with _open(out) as file:
         header = read_run(out).header
         registry = Registry([Path(folder) for folder in header.model_folders])
-        interpreter = environment.inspect_interpreter(python or Path(header.build.interpreter), header.build.subject)
-        require_same_ground(header, interpreter, registry, out)
-        file.resume(retry_failed=retry_failed)
-        Runner(file, registry, interpreter, reporter).execute()
-        return file.run()
+        python = python or Path(header.build.interpreter)
+        with kept(python):
+            interpreter = environment.inspect_interpreter(python, header.build.subject)
+            require_same_ground(header, interpreter, registry, out)
+            file.resume(retry_failed=retry_failed)
+            Runner(file, registry, interpreter, reporter).execute()
+            return file.run()
 
 
 @contextmanager

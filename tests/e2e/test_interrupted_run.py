@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 
+from torchbenchmark.builds.cache import WHOLE, BuildCache
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status, read_run
@@ -32,6 +33,33 @@ def finished(tmp_path_factory) -> Path:
     )
     start_run(request, folder / "run.jsonl", Silent())
     return folder / "run.jsonl"
+
+
+def test_a_build_of_the_cache_is_kept_while_it_is_measured(tmp_path):
+    cache, key = BuildCache.open(tmp_path / "cache"), "0" * 64
+    python = cache.environment_folder(key) / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (cache.environment_folder(key) / WHOLE).touch()
+    in_use = []
+
+    class Watching(Silent):
+        def round_started(self, *_: object) -> None:
+            with cache.unused(f"environment-{key}") as unused:
+                in_use.append(not unused)
+
+    request = RunRequest(
+        suite=load_suite(str(write_suite(tmp_path, ["healthy"]))), device="cpu", rounds=1, threads=1, budget_s=0.02,
+        model_folders=(MISBEHAVING_MODELS,), python=python,
+    )  # fmt: skip
+    out = tmp_path / "run.jsonl"
+    start_run(request, out, Watching())
+    out.write_text(out.read_text().splitlines(keepends=True)[0])
+    resume_run(out, None, Watching())
+    assert in_use == [True, True]
+    with cache.unused(f"environment-{key}") as unused:
+        assert unused
 
 
 def interrupted(finished: Path, folder: Path) -> Path:

@@ -342,12 +342,24 @@ class Lease:
 
 
 def lease_of(interpreter: Path) -> Lease | None:
-    """A lease on the environment that an interpreter lies in; None if that is in no cache."""
+    """A lease on the environment that an interpreter lies in, which counts as used now; None if that is in no cache."""
     folder = interpreter.absolute().parent.parent
-    cache = folder.parent.parent
-    if folder.parent.name != "environments" or not (cache / MARK).is_file():
+    place = folder.parent.parent
+    if folder.parent.name != "environments" or not (place / MARK).is_file():
         return None
-    return BuildCache(cache, 0).use(f"environment-{folder.name}")
+    cache = BuildCache(place, 0)
+    try:
+        cache.touch(folder.name)
+        return cache.use(f"environment-{folder.name}")
+    except OSError:  # it was removed already, or is of another user or read-only, and nobody here can remove it
+        return None
+
+
+@contextmanager
+def kept(interpreter: Path) -> Iterator[None]:
+    """Whatever cache the interpreter lies in keeps it in the block."""
+    with lease_of(interpreter) or contextlib.nullcontext():
+        yield
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.build_errors import BuildFailed, BuildUnavailable, CommandFailed
-from torchbenchmark.builds.cache import LOG, WHOLE, BuildCache
+from torchbenchmark.builds.cache import LOG, WHOLE, BuildCache, lease_of
 from torchbenchmark.builds.cache_records import CachedWheel, EnvironmentRecord, FailureRecord, SourceRecord
 from torchbenchmark.builds.eviction import shrink
 from torchbenchmark.builds.folders import contents_of, remove, size_of
@@ -22,6 +22,7 @@ from torchbenchmark.builds.pip import fill_environment
 from torchbenchmark.builds.provider import BuildAddress, Request, WheelSource, digest
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.builds.target import ask_target
+from torchbenchmark.builds.venv import VenvAddress
 from torchbenchmark.builds.workshop import (
     Workshop,
     all_lines,
@@ -82,6 +83,21 @@ def provide(
         return _provide_cached(source, request)
 
 
+@contextmanager
+def named_build(text: str, subject: str = "torch", settings: BuildSettings | None = None) -> Iterator[Path]:
+    """The interpreter that a command's `--python` names: a path or a command as it stands, or the build of an address,
+    made if need be and kept in the block."""
+    if Path(text).exists() or shutil.which(text):
+        yield Path(text)
+        return
+    address = parse_address(text, subject)
+    if isinstance(address, VenvAddress):
+        yield Path(address.path)
+        return
+    with provide(address, BuildCache.open(), settings, subject=subject) as build:
+        yield build.interpreter
+
+
 def exact_address(
     address: BuildAddress | str,
     cache: BuildCache,
@@ -112,7 +128,10 @@ def ask(
 
 def _provide_ready(interpreter: Path, address: BuildAddress, request: Request) -> ProvidedBuild:
     verify_interpreter(interpreter, request.subject, "builds.requirements")
-    return ProvidedBuild(str(address.exact(request)), interpreter)
+    leases = ExitStack()
+    if (lease := lease_of(interpreter)) is not None:  # `torchbench build` has printed its path
+        leases.enter_context(lease)
+    return ProvidedBuild(str(address.exact(request)), interpreter, _leases=leases)
 
 
 class _WheelsAreGone(Exception):

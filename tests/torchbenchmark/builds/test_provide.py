@@ -14,7 +14,7 @@ from torchbenchmark.builds import url as url_provider
 from torchbenchmark.builds.build_errors import BuildFailed, BuildNotFound, BuildUnavailable
 from torchbenchmark.builds.cache import lease_of
 from torchbenchmark.builds.download import Downloaded
-from torchbenchmark.builds.provide import exact_address, provide
+from torchbenchmark.builds.provide import exact_address, named_build, provide
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.errors import BenchmarkError
 
@@ -398,6 +398,23 @@ def test_a_wheel_that_runs_code_at_the_start_of_python_sees_no_secret_of_ours(
     assert "PATH" in seen.read_text() and "GITHUB_TOKEN" not in seen.read_text()
 
 
+def test_what_is_measured_is_named_by_a_path_or_an_address_and_kept_meanwhile(index, cache, settings, monkeypatch):
+    index.add("torch", "2.12.0")
+    monkeypatch.setenv("TORCHBENCH_BUILDS", str(cache.folder))
+    with named_build("2.12.0", settings=settings) as interpreter:
+        assert interpreter.is_relative_to(cache.folder / "environments")
+        name = f"environment-{interpreter.parents[1].name}"
+        with cache.unused(name) as unused:
+            assert not unused
+    with cache.unused(name) as unused:
+        assert unused
+    for path in (sys.executable, "/no/such/python"):
+        with named_build(path) as interpreter:
+            assert interpreter == Path(path), "looked at by who measures"
+    with pytest.raises(BenchmarkError, match="no provider 'relase'"), named_build("relase:torch==2.12.0"):
+        pass
+
+
 def test_a_lease_is_found_by_the_interpreter_of_a_build(index, cache, settings):
     index.add("torch", "2.12.0")
     with provide("2.12.0", cache, settings) as build:
@@ -410,5 +427,8 @@ def test_a_lease_is_found_by_the_interpreter_of_a_build(index, cache, settings):
     lease.close()
     with cache.unused(name) as unused:
         assert unused
+    with provide(str(build.interpreter), cache, settings), cache.unused(name) as unused:
+        assert not unused, "its path names a build of the cache too"
+    assert lease_of(cache.environment_folder("0" * 64) / "bin" / "python") is None, "it was removed"
     assert lease_of(Path(sys.executable)) is None
     assert lease_of(Path(os.sep) / "python") is None
