@@ -15,18 +15,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torchbenchmark import doctor
-from torchbenchmark.backends import BACKENDS
 from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.builds.provide import named_build
 from torchbenchmark.dry_run import Fate, Outlook, foresee
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import PRECISIONS, TESTS
+from torchbenchmark.experiment import TESTS
 from torchbenchmark.grid import GridOptions, parse_batch_size
 from torchbenchmark.install import install
+from torchbenchmark.listing import list_models
 from torchbenchmark.paired import cli as paired_commands
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
-from torchbenchmark.registry import Registry, Suite, load_suite, suite_names
+from torchbenchmark.registry import load_suite
 from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, given_options, new_app, print_table, run_app
@@ -225,45 +225,6 @@ def _require_shard(out: Path, plan: RunPlan, shard: Shard) -> None:
             f"{out}: holds shard {header.shard} of run {header.run}, not shard {shard} of run {plan.run}; "
             "name the file of that shard, or a new one"
         )
-
-
-def list_models(
-    models: Annotated[
-        list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
-    ] = None,
-) -> None:
-    """List the models, the suites with what they measure, the backends and the precisions."""
-    table = Table("model", "domain", "tests", "devices", "presets", "what it is")
-    for entry in Registry(tuple(models or ())).models.values():
-        about = entry.metadata
-        table.add_row(
-            entry.name,
-            f"{about.category} / {about.domain}".lower(),
-            ", ".join(about.tests),
-            ", ".join(about.devices),
-            ", ".join(about.presets),
-            about.description,
-        )
-    console.print(table)
-    for name in suite_names():
-        print_suite(name, load_suite(name))
-    for name, backend in BACKENDS.items():
-        where = "" if len(backend.devices) > 1 else f" ({backend.devices[0]} only)"
-        console.print(f"backend {name}{where}: {backend.meaning}", markup=False)
-    console.print(f"precisions: {', '.join(PRECISIONS)}")
-
-
-def print_suite(name: str, suite: Suite) -> None:
-    """What `--suite` measures by this name."""
-    threads = "all CPUs" if suite.threads is None else str(suite.threads)
-    for line in (
-        f"suite {name}: {suite.description}",
-        f"  models: {', '.join(suite.models)}",
-        f"  tests: {', '.join(suite.tests)}; preset: {suite.preset}; threads: {threads}",
-        *([f"  tiers: {', '.join(suite.tiers)}"] if suite.tiers else []),
-        *(f"  leaves out {rule.tests}: {rule.reason}" for rule in suite.skip),
-    ):
-        console.print(line, markup=False)
 
 
 def print_outlook(request: RunRequest, outlook: Sequence[Outlook]) -> None:
