@@ -144,15 +144,29 @@ def ab(
                 given=given_options(context),
             )
     comparison, _ = judged(measured)
-    print_comparison(comparison)
+    print_comparison(comparison, measured.header)
     console.print(Text(f"pairs: {out}"))
     if json_file is not None:
-        content = {"kind": "comparison", "schema": 1, "out": str(out), **comparison.model_dump(mode="json")}
-        _write(json_file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+        _write(json_file, json.dumps(_content(comparison, measured, out), indent=1, allow_nan=False) + "\n")
     if markdown_file is not None:
         _write(markdown_file, markdown(comparison, measured.header))
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)
+
+
+def _content(comparison: "Comparison", measured: Pairs, out: Path) -> dict[str, object]:
+    """What --json holds: the comparison, and what it is of."""
+    header = measured.header
+    sides = {name: getattr(header, name) for name in SIDES}
+    return {
+        "kind": "comparison",
+        "schema": 1,
+        "out": str(out),
+        "class": header.machine_class,
+        **{name: {"asked": side.asked, "build": side.build.id} for name, side in sides.items()},
+        "differing": header.differing,
+        **comparison.model_dump(mode="json"),
+    }
 
 
 def plan_sides(
@@ -263,6 +277,6 @@ def _judge_again(
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     table = find_noise_table(noise, measured.header.machine_class)
     comparison, _ = judge(measured, criterion, table, sequential=sequential)
-    print_comparison(comparison)
+    print_comparison(comparison, measured.header)
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)

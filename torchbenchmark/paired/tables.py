@@ -66,11 +66,15 @@ def told(effect: Effect) -> str:
 def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     """What is said beside the table, with its style: failures, counts, how it was judged."""
     said: list[tuple[str, str | None]] = []
-    for outcome in sorted(comparison.tests, key=lambda outcome: outcome.verdict == "left out"):
-        if outcome.verdict != "ok" or outcome.reason:
+    left_out: dict[str, list[str]] = {}  # by their reason
+    for outcome in comparison.tests:
+        if outcome.verdict == "left out":
+            left_out.setdefault(outcome.reason, []).append(outcome.test)
+        elif outcome.verdict != "ok" or outcome.reason:
             said.append(
                 (f"{_names(outcome)}: {outcome.verdict}: {outcome.reason or 'no pair'}", STYLES.get(outcome.verdict))
             )
+    said += [(f"left out: {_few(tests)}: {reason}", "yellow") for reason, tests in left_out.items()]
     said += [(f"count: {_count(count)}", "yellow") for count in comparison.counts if count.verdict != "same"]
     same = sum(count.verdict == "same" for count in comparison.counts)
     if same:
@@ -91,6 +95,11 @@ def lines(comparison: Comparison) -> list[tuple[str, str | None]]:
     )
     said.append((f"variances known before: {comparison.prior}", None))
     return said
+
+
+def differing(header: PairsHeader) -> list[tuple[str, str | None]]:
+    """What differs between the sides beside their builds, with its style."""
+    return [(f"the sides differ beside their builds: {line}", "yellow") for line in header.differing]
 
 
 def verdict_line(comparison: Comparison) -> str:
@@ -133,8 +142,7 @@ def markdown(comparison: Comparison, header: PairsHeader) -> str:
         if len(shown) < len(rows):
             out += ["", f"…and {len(rows) - len(shown)} more, in the JSON."]
         out.append("")
-    differing = [f"the sides differ beside their builds: {line}" for line in header.differing]
-    *said, level, prior = [f"- {_escaped(line)}" for line in (*differing, *(line for line, _ in lines(comparison)))]
+    *said, level, prior = [f"- {_escaped(line)}" for line, _ in (*differing(header), *lines(comparison))]
     shown = _within(said, LARGEST_LIST)
     if len(shown) < len(said):
         shown.append(f"- …and {len(said) - len(shown)} more lines, in the JSON.")

@@ -10,8 +10,8 @@ from rich.text import Text
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.comparison import Comparison
 from torchbenchmark.paired.finished import Finished
-from torchbenchmark.paired.pairs_file import Pair, Pairs
-from torchbenchmark.paired.tables import effect_table, lines, percent, verdict_line
+from torchbenchmark.paired.pairs_file import Pair, Pairs, PairsHeader
+from torchbenchmark.paired.tables import differing, effect_table, lines, percent, verdict_line
 from torchbenchmark.quantity import counted, quantity
 from torchbenchmark.records import Process, Status
 from torchbenchmark.terminal import console, print_table
@@ -80,11 +80,11 @@ def _told(process: Process | None) -> str:
     return f"{channel.median * 1e3:.3f} ms" if channel else "ok"
 
 
-def print_comparison(comparison: Comparison) -> None:
+def print_comparison(comparison: Comparison, header: PairsHeader) -> None:
     """The table, and what is said beside it; the verdict comes last, from `verdict_line`."""
     if comparison.effects:
         print_table(effect_table(comparison))
-    for text, style in lines(comparison):
+    for text, style in (*differing(header), *lines(comparison)):
         console.print(Text(text), style=style)
 
 
