@@ -161,6 +161,7 @@ def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path)
         (("--pairs", 4), "was begun with --pairs 2, this is 4; leave --pairs out"),
         (("--seed", 6), "was begun with --seed 5, this is 6; leave --seed out"),
         (("--budget", 0.03), "was begun with --budget 0.02, this is 0.03"),
+        (("--sequential",), "was begun with --sequential False, this is True"),
     ):
         other = torchbench("ab", *both, *options, *change, "--resume", **cache)
         assert other.returncode == 2 and said in plain(other.stderr), other.stderr
@@ -196,7 +197,8 @@ def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tm
     found = json.loads((tmp_path / "ab.json").read_text())
     assert found["method"].endswith("looked at after 4, 6, 9, 12, 16, 24 pairs")
     assert found["tests"][0]["head_test"] == "test_train[resnet18-cpu-eager-bs64-tiny]"
-    again = torchbench("compare", "pairs.jsonl", "--sequential", XDG_CACHE_HOME=str(tmp_path))
+    again = torchbench("compare", "pairs.jsonl", XDG_CACHE_HOME=str(tmp_path))
+    assert "looked at after 4, 6, 9, 12, 16, 24 pairs" in again.stdout
     assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
 
 

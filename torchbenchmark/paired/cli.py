@@ -126,10 +126,11 @@ def ab(
     )
     with ExitStack() as leases:
         request, header, interpreters = plan_sides(run, parse_side(base), parse_side(head), leases)
+        header = header.model_copy(update={"sequential": sequential})
         table = find_noise_table(noise, header.machine_class)
 
         def judged(measured: Pairs) -> "tuple[Comparison, Collection[str]]":
-            return judge(measured, criterion, table, sequential=sequential)
+            return judge(measured, criterion, table)
 
         with TerminalPairs(lambda measured: judged(measured)[0]) as reporter:
             measured = measure_pairs(
@@ -235,7 +236,6 @@ def compare(
     channel: Annotated[list[str] | None, typer.Option(help="Only this channel (may be repeated).")] = None,
     level: Annotated[float, typer.Option(help="Of pairs: confidence of all intervals together.")] = 0.99,
     beyond: Annotated[float | None, typer.Option(help="Of pairs: what `no change` means, as a share.")] = None,
-    sequential: Annotated[bool, typer.Option("--sequential", help="Of pairs: judged as they were measured.")] = False,
     noise: Annotated[Path | None, typer.Option(help="Of pairs: the A/A table.")] = None,
 ) -> int:
     """Hold two finished runs against each other, or judge pairs again that `ab` has measured.
@@ -243,7 +243,7 @@ def compare(
     Of two runs: exit code 1 if a test fails in B only, else 0, as times have no verdict. Of pairs: as `ab`.
     """
     if b is None:
-        return _judge_again(a, level, beyond, channel, sequential, noise)
+        return _judge_again(a, level, beyond, channel, noise)
     from torchbenchmark.paired.finished import compare_runs
     from torchbenchmark.paired.terminal import print_finished
     from torchbenchmark.records import read_run
@@ -262,7 +262,6 @@ def _judge_again(
     level: float,
     beyond: float | None,
     channel: list[str] | None,
-    sequential: bool,
     noise: Path | None,
 ) -> int:
     from torchbenchmark.paired.comparison import Criterion
@@ -276,7 +275,7 @@ def _judge_again(
     _check(level, beyond, None, channel, measured.header.device)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     table = find_noise_table(noise, measured.header.machine_class)
-    comparison, _ = judge(measured, criterion, table, sequential=sequential)
+    comparison, _ = judge(measured, criterion, table)
     print_comparison(comparison, measured.header)
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)

@@ -135,6 +135,7 @@ def _paired_test(
 _PLANNED: dict[str, Callable[[PairsHeader], object]] = {
     "pairs": lambda header: header.rounds,
     "processes": lambda header: header.processes,
+    "sequential": lambda header: header.sequential,
     "seed": lambda header: header.seed,
     "suite": lambda header: header.suite,
     "tests": lambda header: ", ".join(sorted(test.base for test in header.tests)),

@@ -63,6 +63,7 @@ class PairsHeader(_Schema):
     started: AwareDatetime
     seed: int
     rounds: int  # asked for; a sequential comparison may end earlier
+    sequential: bool = False  # looked at meanwhile: then it must be judged so, or its level does not hold
     processes: int  # pairs of each test in a round, which share its zygotes
     base: MeasuredSide
     head: MeasuredSide

@@ -65,8 +65,8 @@ def _measured_whole(pairs: Pairs, test: str, number: int) -> bool:
     return sum(pair.round == number for pair in pairs.of_test(test)) >= pairs.header.processes
 
 
-def judge(
-    pairs: Pairs, criterion: Criterion, noise: NoiseTable | None, *, sequential: bool
-) -> tuple[Comparison, Collection[str]]:
+def judge(pairs: Pairs, criterion: Criterion, noise: NoiseTable | None) -> tuple[Comparison, Collection[str]]:
     """The verdicts so far, and the tests that need no more pairs: none unless it was asked to end early."""
-    return judge_sequentially(pairs, criterion, noise) if sequential else (judge_pairs(pairs, criterion, noise), ())
+    if pairs.header.sequential:
+        return judge_sequentially(pairs, criterion, noise)
+    return judge_pairs(pairs, criterion, noise), ()
