@@ -218,6 +218,7 @@ def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
     assert all(
         row["sd_process"] is not None and row["pair_sd"] > 0 for row in table["series"] if row["channel"] == "cpu_time"
     )
+    assert all(0 <= row["slope"] <= 0.95 for row in table["channels"] if row["slope"] is not None), "as on the CPU"
     judged = torchbench("compare", "aa.jsonl", XDG_CACHE_HOME=str(tmp_path))
     assert re.search(
         r"variances known before: A/A table of cpu-\S+, \d{4}-\d\d-\d\d, 3 pairs of 3 tests", judged.stdout

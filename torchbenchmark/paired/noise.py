@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.host_speed import SLOPES, host_log_ratio, takes_covariate
+from torchbenchmark.paired.host_speed import SLOPES, STEEPEST, host_log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import MOST_DEGREES, ChannelNoise, NotExact, SeriesNoise
 from torchbenchmark.paired.values import ProcessValues
 from torchbenchmark.statistics.covariate import fitted_slope
@@ -92,7 +92,7 @@ def _slope(channel: str, pairs: Sequence[AaPair], device: str) -> float | None:
     if not both:
         return None
     ratios, hosts = zip(*both, strict=True)
-    return fitted_slope(ratios, hosts, SLOPES[device])
+    return fitted_slope(ratios, hosts, SLOPES[device], STEEPEST[device])
 
 
 def _series(test: str, channel: str, pairs: Sequence[AaPair], host: _Host) -> SeriesNoise | None:

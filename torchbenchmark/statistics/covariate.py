@@ -36,8 +36,10 @@ class AdjustedEffect:
     degrees: int
 
 
-def fitted_slope(log_ratios: ArrayLike, probes: ArrayLike, prior_slope: float = PRIOR_SLOPE) -> float:
-    """The least-squares slope of D on P, both of shape (n,), kept between 0 and MOST_SLOPE.
+def fitted_slope(
+    log_ratios: ArrayLike, probes: ArrayLike, prior_slope: float = PRIOR_SLOPE, steepest: float = MOST_SLOPE
+) -> float:
+    """The least-squares slope of D on P, both of shape (n,), kept between 0 and `steepest`.
 
     A host that slows the probe does not speed the test, and noise in few pairs must not adjust by more than was ever
     seen. Fewer than six pairs, or probes that do not vary: prior_slope.
@@ -46,7 +48,7 @@ def fitted_slope(log_ratios: ArrayLike, probes: ArrayLike, prior_slope: float = 
     if not _can_fit(probe):
         return finite_number(prior_slope, "prior slope")
     centred = probe - probe.mean()
-    return float(np.clip(centred @ differences / (centred @ centred), 0.0, MOST_SLOPE))
+    return float(np.clip(centred @ differences / (centred @ centred), 0.0, finite_number(steepest, "steepest slope")))
 
 
 def adjusted_log_ratios(log_ratios: ArrayLike, probes: ArrayLike, slope: float = PRIOR_SLOPE) -> FloatArray:

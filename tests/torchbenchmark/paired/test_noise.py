@@ -77,6 +77,18 @@ def test_on_a_gpu_a_test_follows_the_host_as_far_as_it_waits_for_it():
         assert channel(noise_of(steady, "cuda"), "latency").pair_sd == pytest.approx(0.001 * math.sqrt(2), rel=0.2)
 
 
+def test_the_slope_of_few_pairs_or_a_steep_one_is_what_is_known_of_the_device():
+    """A slope that is half too steep costs four times the width (docs/statistics.md)."""
+    waits = {"gpu_busy": 0.001}.items()
+    few = study(2, 3, 1, zygote=0.0, process=0.01, probe=0.2, slope=0.8, extra=waits)[:3]
+    steep = study(2, 30, 1, zygote=0.0, process=0.01, probe=0.2, slope=3.0, extra=waits)
+    slopes = {
+        device: [channel(noise_of(pairs, device), "latency").slope for pairs in (few, steep)]
+        for device in ("cpu", "cuda")
+    }
+    assert slopes == {"cpu": [0.77, 0.95], "cuda": [1.2, 2.0]}
+
+
 def test_a_count_that_was_not_the_same_every_time_is_listed():
     steady = noise_of(study(3, 4, 1, zygote=0.01, process=0.01, extra={"launches": 7.0}.items()), "cpu")
     assert steady.not_exact == ()
