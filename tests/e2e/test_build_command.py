@@ -54,7 +54,9 @@ def test_a_failure_is_listed_with_its_log_and_tried_again_when_it_is_forgotten(t
     assert failed.returncode == 2 and "remembered from" in failed.stderr and "--retry" in failed.stderr
     listed = torchbench("builds", "list").stdout
     (log,) = (tmp_path / "cache" / "failures").glob("*.log")
-    assert str(log) in listed and "absent-dependency==1.0" in listed
+    assert f"  log: {log}" in listed.splitlines() and "absent-dependency==1.0" in listed
+    assert "failed, and not tried again until --retry or `torchbench builds forget KEY`:" in listed
+    assert any(line.endswith(" UTC  release:torch==2.12.0") for line in listed.splitlines()), "the build that failed"
 
     index.add("absent_dependency", "1.0")
     index.packages["absent-dependency"] = index.packages.pop("absent_dependency")

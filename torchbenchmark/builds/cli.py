@@ -149,15 +149,11 @@ def list_command(cache: CacheOption = None) -> None:
     console.print(f"{total:.2f} GiB of {opened.max_bytes / _GIB:g} in {opened.folder}", markup=False)
     failures = opened.failures()
     if failures:
-        failed = Table("key", "failed (UTC)", "why", "log")
-        for one in failures:
-            failed.add_row(
-                one.key[:_SHORT_KEY],
-                f"{one.ended:%Y-%m-%d %H:%M}",
-                escape(" | ".join([one.what, *one.lines])),
-                escape(str(opened.failure_log(one.key))),
-            )
-        print_table(failed)
+        console.print("failed, and not tried again until --retry or `torchbench builds forget KEY`:", markup=False)
+    for one in failures:  # no table: a reason is longer than a line
+        console.print(f"{one.key[:_SHORT_KEY]}  {one.ended:%Y-%m-%d %H:%M} UTC  {one.address}", markup=False)
+        for line in (one.what, *one.lines, f"log: {opened.failure_log(one.key)}"):
+            console.print(f"  {line}", markup=False)
 
 
 def _names(cache: BuildCache) -> dict[str, str]:
