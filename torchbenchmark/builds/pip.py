@@ -3,6 +3,7 @@ interpreter which is to be filled."""
 
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,10 +12,12 @@ from pathlib import Path
 from torchbenchmark.builds.build_errors import BuildNotFound, CommandFailed
 from torchbenchmark.builds.installation import ELSEWHERE, INSTALL_TIMEOUT_S, Installed, read_report
 from torchbenchmark.builds.workshop import Workshop, all_lines, blames_network, last_lines
+from torchbenchmark.errors import BenchmarkError
 
 _QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
 _EMPTY = "(from versions: none)"
 _NOT_THERE = "No matching distribution found"
+_CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S.*)")
 
 
 def download(
@@ -32,6 +35,7 @@ def download(
     try:
         run()
     except CommandFailed as error:
+        _blame_constraint(what, shop, error)
         lines = last_lines(shop.log)
         if any(_EMPTY in line for line in lines):
             with suppress(CommandFailed):
@@ -73,9 +77,24 @@ def fill_environment(
             continue
         named = " ".join(one.rpartition("/")[2] for one in what if one != "--no-deps")
         command = [*_pip(python), "install", *common, *what]
-        shop.run(command, f"pip could not install {named}", timeout_s=INSTALL_TIMEOUT_S, variables=pip_variables())
+        what_failed = f"pip could not install {named}"
+        try:
+            shop.run(command, what_failed, timeout_s=INSTALL_TIMEOUT_S, variables=pip_variables())
+        except CommandFailed as error:
+            _blame_constraint(what_failed, shop, error)
+            raise
         installed |= read_report(report)
     return installed
+
+
+def _blame_constraint(what: str, shop: Workshop, error: CommandFailed) -> None:
+    """A version that this machine's own pip settings forbid is no failure of the build, and nothing to remember. Images
+    with a torch of their own come with such a setting."""
+    if found := _CONSTRAINT.search("\n".join(all_lines(shop.log))):
+        raise BenchmarkError(
+            f"{what}: pip is told on this machine to keep to {found[1]} (PIP_CONSTRAINT, or `constraint` in pip's "
+            "configuration); lift that, or name another version"
+        ) from error
 
 
 def _pip(python: Path) -> list[str]:

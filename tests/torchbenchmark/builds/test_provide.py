@@ -398,6 +398,21 @@ def test_a_wheel_that_runs_code_at_the_start_of_python_sees_no_secret_of_ours(
     assert "PATH" in seen.read_text() and "GITHUB_TOKEN" not in seen.read_text()
 
 
+def test_a_version_that_the_settings_of_pip_forbid_is_told_so_and_not_remembered(
+    index, cache, settings, tmp_path, monkeypatch
+):
+    index.add("torch", "2.12.0")
+    (tmp_path / "constraint.txt").write_text("torch==2.11.0\n")
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "constraint.txt"))
+    with pytest.raises(
+        BenchmarkError, match=r"pip is told on this machine to keep to torch==2\.11\.0 \(PIP_CONSTRAINT"
+    ):
+        provide("2.12.0", cache, settings)
+    assert cache.failures() == []
+    monkeypatch.delenv("PIP_CONSTRAINT")
+    provide("2.12.0", cache, settings).close()
+
+
 def test_what_is_measured_is_named_by_a_path_or_an_address_and_kept_meanwhile(index, cache, settings, monkeypatch):
     index.add("torch", "2.12.0")
     monkeypatch.setenv("TORCHBENCH_BUILDS", str(cache.folder))
