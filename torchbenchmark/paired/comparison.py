@@ -174,7 +174,7 @@ def assemble(
         level=level,
         family=family,
         method=method,
-        prior=noise.title if noise else NO_TABLE,
+        prior=_prior_in_words(effects, noise),
         tests=tuple(outcomes),
         effects=tuple(effects),
         counts=tuple(count for one in tests for count in _counts(one)),
@@ -291,6 +291,19 @@ def _prior(series: Sequence[_Series], noise: NoiseTable | None) -> VariancePrior
     return VariancePrior(
         numpy.array([one.variance for one in known if one]), numpy.array([one.degrees for one in known if one])
     )
+
+
+def _prior_in_words(effects: Sequence[Effect], noise: NoiseTable | None) -> str:
+    """Which table; and the channels for which it does not serve, as it has none of the variance of a test."""
+    if noise is None:
+        return NO_TABLE
+    missing = {
+        effect.channel: effect.test
+        for effect in effects
+        if (known := noise.pair_variance(effect.test, effect.channel)) is None or known.degrees <= 0
+    }
+    told = (f"not for {channel}, of which it does not know {test}" for channel, test in sorted(missing.items()))
+    return "; ".join([noise.title, *told])
 
 
 def _effect(

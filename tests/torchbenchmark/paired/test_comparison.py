@@ -51,6 +51,16 @@ def table(pair_sd, degrees=30.0, channels=("gpu_time",), slope=None):
     )
 
 
+def test_a_table_that_does_not_know_a_test_is_not_said_to_have_served():
+    """Of one or two tests there is no typical variance for the others."""
+    pairs = made(1, 6, 0.01, tests=TESTS[:2])
+    own = SeriesNoise(test=TESTS[0], channel="gpu_time", pairs=10, pair_sd=0.01, spread=0.01)
+    few = table(0.01, degrees=0.0).model_copy(update={"series": (own,)})
+    assert compare(pairs, KERNELS, few).prior.endswith(f"; not for gpu_time, of which it does not know {TESTS[1]}")
+    assert "not for" not in compare(pairs[:1], KERNELS, few).prior
+    assert "not for" not in compare(pairs, KERNELS, table(0.01)).prior
+
+
 def verdicts(comparison: Comparison, channel="gpu_time"):
     return {effect.test: effect.verdict for effect in comparison.effects if effect.channel == channel}
 
