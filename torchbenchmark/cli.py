@@ -19,8 +19,7 @@ from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.builds.provide import named_build
 from torchbenchmark.dry_run import Fate, Outlook, foresee
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import TESTS
-from torchbenchmark.grid import GridOptions, parse_batch_size
+from torchbenchmark.grid import GridOptions, kinds_and_globs, parse_batch_size
 from torchbenchmark.install import install
 from torchbenchmark.listing import list_models
 from torchbenchmark.paired import cli as paired_commands
@@ -117,12 +116,12 @@ def run(
         _refuse_what_the_plan_says(context)
         requests = [dataclasses.replace(request_of(read_plan(plan), part), workers=workers)]
     else:
-        kinds = tuple(one for one in test or () if one in TESTS)
+        kinds, globs = kinds_and_globs(test or ())
         requests = [
             RunRequest(
                 suite=load_suite(suite),
                 device=device_named(one),
-                selection=(*(one for one in test or () if one not in TESTS), *(filter or ())),
+                selection=(*globs, *(filter or ())),
                 options=GridOptions(
                     tests=kinds,
                     backends=tuple(backend or ()),

@@ -12,6 +12,7 @@ from rich.text import Text
 from torchbenchmark import environment
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.grid import GridOptions, kinds_and_globs
 from torchbenchmark.paired.cli import (
     BudgetOption,
     DeviceOption,
@@ -88,10 +89,12 @@ def doctor(
     if pairs_file is not None:
         measured = read_pairs(pairs_file)
     else:
+        kinds, globs = kinds_and_globs(tests or ())
         run = RunRequest(
             suite=load_suite(suite),
             device=device_named(device),
-            selection=tuple(tests or ()),
+            selection=globs,
+            options=GridOptions(tests=kinds),
             rounds=pairs,
             processes=processes,
             subject=subject,

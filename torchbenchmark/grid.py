@@ -78,6 +78,12 @@ class GridOptions:
         return None
 
 
+def kinds_and_globs(values: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The values of --test: `train` and `eval` are kinds of test, everything else is a glob over ids and models."""
+    values = tuple(values)
+    return tuple(one for one in values if one in TESTS), tuple(one for one in values if one not in TESTS)
+
+
 def parse_batch_size(text: str) -> str | int:
     """A value of --batch-size: a number of items, or "default"."""
     if text == DEFAULT_BATCH:

@@ -128,16 +128,16 @@ def test_a_model_that_imports_on_neither_side_is_failing_on_both_and_is_not_call
 def test_what_was_asked_for_and_left_out_is_told_wherever_the_comparison_is_read(torchbench, tmp_path):
     suite = suite_of(tmp_path, "dlrm", "resnet18")
     ended = torchbench(
-        "ab", sys.executable, f"{sys.executable}@backend=jit", "--suite", suite, "--pairs", 2,
+        "ab", sys.executable, f"{sys.executable}@backend=jit", "--suite", suite, "--test", "eval", "--pairs", 2,
         "--budget", 0.02, "--json", "new/ab.json", "--markdown", "new/ab.md", XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert ended.returncode in (0, 1), ended.stdout + ended.stderr
-    told = "left out: test_train[dlrm-cpu-eager-tiny]: head: its module is annotated with Sequence"
+    told = "left out: test_eval[dlrm-cpu-eager-tiny]: head: its module is annotated with Sequence"
     assert told in (tmp_path / "new" / "ab.md").read_text()
     assert ended.stdout.count(told) == 2, "before it is measured, and beside the table"
     found = json.loads((tmp_path / "new" / "ab.json").read_text())
     left_out = [test["test"] for test in found["tests"] if test["verdict"] == "left out"]
-    assert left_out == ["test_train[dlrm-cpu-eager-tiny]"]
+    assert left_out == ["test_eval[dlrm-cpu-eager-tiny]"]
     assert found["head"]["asked"].endswith("@backend=jit") and found["class"].startswith("cpu-")
 
 

@@ -17,6 +17,7 @@ from torchbenchmark.builds.provide import provide
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.environment import Interpreter
 from torchbenchmark.errors import BenchmarkError
+from torchbenchmark.grid import GridOptions, kinds_and_globs
 from torchbenchmark.paired.pairs_file import SIDES, Pairs, PairsHeader, SideName
 from torchbenchmark.paired.sides import Side, parse_side
 from torchbenchmark.planning import RunRequest
@@ -33,7 +34,8 @@ EXIT_CODES = {"slower": EXIT_REGRESSION, "newly failing": EXIT_REGRESSION, "not 
 
 # What takes time to import (scipy, a second or two) is imported by the commands that compute with it.
 TestsOption = Annotated[
-    list[str] | None, typer.Option("--tests", "--test", help="Tests or models (globs; may be repeated).")
+    list[str] | None,
+    typer.Option("--tests", "--test", help="Tests or models (globs), train or eval (may be repeated)."),
 ]
 SuiteOption = Annotated[str, typer.Option(help="The suite that the tests are of: a name, or the path of its YAML.")]
 DeviceOption = Annotated[str, typer.Option(help="cpu or cuda.")]
@@ -111,10 +113,12 @@ def ab(
         require_writable(file)
     require_free(out, resume=resume)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
+    kinds, globs = kinds_and_globs(tests or ())
     run = RunRequest(
         suite=load_suite(suite),
         device=device,
-        selection=tuple(tests or ()),
+        selection=globs,
+        options=GridOptions(tests=kinds),
         rounds=pairs,
         processes=processes,
         subject=subject,
