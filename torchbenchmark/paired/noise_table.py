@@ -7,12 +7,15 @@ pair. Per channel: the margin within which two zygotes of one build differ, and 
 import json
 import math
 import os
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.records import unfit_text
 from torchbenchmark.yaml_files import first_problem
@@ -23,6 +26,7 @@ LARGEST_SPREAD, SMALLEST_SPREAD = 100.0, 1e-9  # of logarithms; beyond, no machi
 LARGEST_SLOPE = 10.0  # on the probe; a study keeps its own far below
 
 Share = Annotated[float, Field(ge=0, le=LARGEST_SPREAD, allow_inf_nan=False)]
+_GPU_CLASS = re.compile(r"(cuda-.+)-t[0-9]+")  # as environment.machine_class names them
 # Part of a file's name: ab looks for the table of a class by it.
 MachineClass = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}$")]
 
@@ -130,6 +134,15 @@ class NoiseTable(_Schema):
         scratch.replace(path)
 
 
+class GpuTable(NoiseTable):
+    """What a table says of the GPU alone, whose own times and bytes do not follow the threads of the host."""
+
+    @property
+    def title(self) -> str:
+        taken = ", ".join(one.channel for one in self.channels)
+        return f"{super().title}; of other CPU threads, so that only what the GPU sets is taken from it: {taken}"
+
+
 def read_noise_table(path: Path) -> NoiseTable:
     """The table in a file. Raises BenchmarkError naming file and key."""
     try:
@@ -154,15 +167,48 @@ def default_path(machine_class: str) -> Path:
 
 
 def find_noise_table(path: Path | None, machine_class: str) -> NoiseTable | None:
-    """The table that is named, else that of this class on this machine, if there is one. One of another class is an
-    error: its noise is not ours."""
+    """The table that is named, else that of this class on this machine, else what one of the same GPUs beside other CPU
+    threads says of the GPU, if there is one. One of another class is an error: its noise is not ours."""
     if path is None:
         path = default_path(machine_class)
         if not path.exists():
-            return None
+            return _of_the_same_gpus(path.parent, machine_class)
     table = read_noise_table(path)
     if table.machine_class != machine_class:
         raise BenchmarkError(
             f"{path}: is the A/A table of class {table.machine_class}, and this machine is {machine_class}"
         )
     return table
+
+
+def _of_the_same_gpus(folder: Path, machine_class: str) -> GpuTable | None:
+    """The newest of the tables in a folder whose class differs in its threads only, as far as it is of the GPU."""
+    gpus = _gpus(machine_class)
+    if gpus is None or not folder.is_dir():
+        return None
+    tables = []
+    for path in sorted(folder.glob("*.json")):
+        if _gpus(path.stem) != gpus:
+            continue
+        with suppress(BenchmarkError):  # nobody named it, and it is another class's
+            table = read_noise_table(path)
+            if table.machine_class == path.stem and any(_is_of_the_gpu(one.channel) for one in table.channels):
+                tables.append(table)
+    if not tables:
+        return None
+    newest = max(tables, key=lambda table: table.made)
+    parts = {
+        name: tuple(row for row in getattr(newest, name) if _is_of_the_gpu(row.channel))
+        for name in ("series", "channels", "not_exact")
+    }
+    return GpuTable(**{**dict(newest), **parts})
+
+
+def _gpus(machine_class: str) -> str | None:
+    """Model and number of the GPUs of a class, without the threads of its host; None of a class of CPUs."""
+    found = _GPU_CLASS.fullmatch(machine_class)
+    return found[1] if found else None
+
+
+def _is_of_the_gpu(channel: str) -> bool:
+    return channel in CHANNELS and CHANNELS[channel].side == "gpu"

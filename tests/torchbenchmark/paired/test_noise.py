@@ -2,13 +2,14 @@
 
 import json
 import math
+from datetime import UTC, datetime
 
 import numpy
 import pytest
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.noise import AaPair, noise_of
-from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table, read_noise_table
+from torchbenchmark.paired.noise_table import NoiseTable, default_path, find_noise_table, read_noise_table
 from torchbenchmark.paired.values import ProcessValues
 
 TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(6)]
@@ -136,6 +137,38 @@ def test_a_table_is_read_as_it_was_written_and_only_for_its_own_class(tmp_path, 
             read_noise_table(path)
     with pytest.raises(BenchmarkError, match="cannot be read"):
         find_noise_table(tmp_path / "none.json", "cuda-x1")
+
+
+def of_class(machine_class, made_on=28):
+    """A table of the CPU times and kernel times of that class."""
+    made = table(noise_of(study(5, 4, 1, zygote=0.01, process=0.01), "cuda"))
+    return made.model_copy(update={"machine_class": machine_class, "made": datetime(2026, 11, made_on, tzinfo=UTC)})
+
+
+def test_without_a_table_of_its_own_a_class_takes_from_the_same_gpu_with_other_threads_what_is_the_gpus(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name, day in (
+        ("cuda-h100-x1-t8", 27),
+        ("cuda-h100-x1-t4", 28),
+        ("cuda-a100-x1-t2", 29),
+        ("cpu-h100-x1-t2", 29),
+    ):
+        of_class(name, day).write(default_path(name))
+    default_path("cuda-h100-x1-t16").write_text("{}")
+    known = find_noise_table(None, "cuda-h100-x1-t2")
+    assert [row.channel for row in known.channels] == ["gpu_time"]
+    assert {row.channel for row in known.series} == {"gpu_time"}
+    assert known.pair_variance(TESTS[0], "gpu_time") is not None
+    assert known.pair_variance(TESTS[0], "latency") is None and known.slope("latency") is None
+    assert known.title.startswith("A/A table of cuda-h100-x1-t4, 2026-11-28")
+    assert known.title.endswith("of other CPU threads, so that only what the GPU sets is taken from it: gpu_time")
+    for name in ("cuda-h100-x2-t2", "cuda-h200-x1-t2", "cpu-h100-x1-t8"):
+        assert find_noise_table(None, name) is None, "of other GPUs, or of a CPU, whose threads are its speed"
+    own = of_class("cuda-h100-x1-t2", 1)
+    own.write(default_path("cuda-h100-x1-t2"))
+    assert find_noise_table(None, "cuda-h100-x1-t2") == own
 
 
 @pytest.mark.parametrize(
