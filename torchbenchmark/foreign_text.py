@@ -15,11 +15,15 @@ def printable(text: object) -> str:
 
 def one_line(text: object) -> str:
     """The text on one line of bounded length."""
-    line = printable(" ".join(str(text).split()))
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+    return _cut(printable(" ".join(str(text).split())), LONGEST_LINE)
 
 
 def inline_code(text: object) -> str:
     """A Markdown code span of one line, in which nothing is a mention, a link, HTML or the end of a table's cell."""
     plain = one_line(text).replace("`", "'").replace("|", "¦")
-    return f"`{plain[:LONGEST_CODE] or ' '}`"
+    return f"`{_cut(plain, LONGEST_CODE) or ' '}`"
+
+
+def _cut(text: str, longest: int) -> str:
+    """What was cut off is seen to be."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchbenchmark.foreign_text import LONGEST_LINE, one_line, printable
+from torchbenchmark.foreign_text import LONGEST_CODE, LONGEST_LINE, inline_code, one_line, printable
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -30,3 +30,8 @@ def test_lines_of_a_detail_stay_lines_and_escapes_go():
 
 def test_a_long_reason_is_cut_with_a_sign_of_it():
     assert one_line("x" * 5000) == "x" * (LONGEST_LINE - 1) + "…"
+
+
+def test_a_long_code_span_is_cut_with_a_sign_of_it():
+    assert inline_code("x" * LONGEST_CODE) == f"`{'x' * LONGEST_CODE}`"
+    assert inline_code("x" * 5000) == f"`{'x' * (LONGEST_CODE - 1)}…`"
