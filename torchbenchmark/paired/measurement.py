@@ -35,7 +35,7 @@ from torchbenchmark.paired.pairs_file import (
     SideName,
     read_pairs,
 )
-from torchbenchmark.paired.results import failure, measured_tests
+from torchbenchmark.paired.results import FAILURES_TO_BELIEVE, failure, measured_tests
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.places import Place, places
 from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
@@ -43,8 +43,6 @@ from torchbenchmark.quantity import counted
 from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines, require_no_special_file
 from torchbenchmark.registry import Registry
 from torchbenchmark.throttling import Throttling
-
-FAILURES_TO_BELIEVE = 3  # of fresh processes: a crash that happened once may be the machine's
 
 
 class PairsReporter(Protocol):

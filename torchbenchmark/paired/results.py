@@ -14,6 +14,7 @@ from torchbenchmark.paired.values import values_of
 from torchbenchmark.records import Process, Status
 
 SURELY_APART = 0.05
+FAILURES_TO_BELIEVE = 3  # of fresh processes: a crash that happened once may be the machine's
 
 
 def judge_pairs(pairs: Pairs, criterion: Criterion, noise: NoiseTable | None = None) -> Comparison:
@@ -86,10 +87,14 @@ def _exact_counts(process: Process | None) -> dict[str, float]:
     return {name: value for name, value in locations.items() if CHANNELS[name].exact}
 
 
-def failure(processes: Sequence[Process | None]) -> str:
-    """How a side failed, if it did so in most of its processes."""
+def failure(processes: Sequence[Process | None], *, alone: bool = False) -> str:
+    """How a side failed, if it did so in most of its processes. Where it does so `alone`, it is said if that rests on
+    fewer failures than are asked for: there were no more pairs."""
     failed, measured = _failed(processes)
-    return _told(failed, measured) if 2 * len(failed) > len(measured) else ""
+    if 2 * len(failed) <= len(measured):
+        return ""
+    few = alone and len(failed) < FAILURES_TO_BELIEVE
+    return _told(failed, measured, f", fewer failures than the {FAILURES_TO_BELIEVE} that are asked for" if few else "")
 
 
 def _failures(base: Sequence[Process | None], head: Sequence[Process | None]) -> tuple[str, str]:
@@ -98,6 +103,7 @@ def _failures(base: Sequence[Process | None], head: Sequence[Process | None]) ->
     told = failure(base), failure(head)
     if all(told) or not any(told):
         return told
+    told = failure(base, alone=True), failure(head, alone=True)
     (failed_base, of_base), (failed_head, of_head) = _failed(base), _failed(head)
     rare, often = sorted(
         [(len(failed_base), len(of_base)), (len(failed_head), len(of_head))], key=lambda side: side[0] / max(1, side[1])
@@ -124,8 +130,8 @@ def _failed(processes: Sequence[Process | None]) -> tuple[list[Process], list[Pr
     return [process for process in measured if process.status is not Status.OK], measured
 
 
-def _told(failed: Sequence[Process], measured: Sequence[Process]) -> str:
-    return f"{failed[-1].status} in {len(failed)} of {len(measured)} processes: {failed[-1].reason}"
+def _told(failed: Sequence[Process], measured: Sequence[Process], doubt: str = "") -> str:
+    return f"{failed[-1].status} in {len(failed)} of {len(measured)} processes{doubt}: {failed[-1].reason}"
 
 
 def _now_and_then(pairs: Sequence[Pair]) -> str:

@@ -118,6 +118,23 @@ def test_a_test_that_fails_now_and_then_on_both_sides_is_failing_and_not_newly(
         assert (f"{name}: crash in {failed} of {len(marks)} processes" in outcome.reason) == (failed > 0)
 
 
+@pytest.mark.parametrize(("base", "said"), [(".", 1), ("..", 2), ("...", 0), ("xx", 0)])
+def test_a_failure_of_one_side_in_fewer_than_three_processes_is_told_with_that(header, make_process, base, said):
+    pairs = [
+        Pair(
+            test=TEST, round=number, index=0, order=SIDES,
+            base=make_process(round=number, status=Status.CRASH if mine == "x" else Status.OK),
+            head=make_process(round=number, status=Status.CRASH),
+        )
+        for number, mine in enumerate(base, start=1)
+    ]  # fmt: skip
+    (outcome,) = judge_pairs(Pairs(header, tuple(pairs)), Criterion()).tests
+    assert outcome.verdict == ("failing" if "x" in base else "newly failing")
+    told = f"crash in {said} of {said} processes, fewer failures than the 3 that are asked for: "
+    assert (told in outcome.reason) == (said > 0)
+    assert ("fewer" in outcome.reason) == (said > 0)
+
+
 def test_pairs_that_tell_of_no_noise_make_no_table(header, make_pair, make_process):
     broken = make_process(status=Status.CRASH)
     failed = [make_pair(number).model_copy(update={"head": broken}) for number in (1, 2, 3)]
