@@ -261,6 +261,8 @@ def test_the_doctor_says_what_makes_this_machine_noisy(torchbench):
         ((sys.executable, sys.executable, "--json", f"{__file__}/ab.json"), "ab.json: cannot be written"),
         ((sys.executable, sys.executable, "--markdown", Path(__file__).parent), "e2e: cannot be written"),
         ((sys.executable, f"{sys.executable}@backend=cudagraphs"), "CUDA graphs need a GPU"),
+        ((sys.executable, f"{sys.executable}@precision=fp12"), "head: precision 'fp12' is not one of"),
+        ((f"{sys.executable}@batch_size=0", sys.executable), "base: @batch_size=0: a whole number"),
         ((sys.executable, sys.executable, "--tests", "no_model"), "no_model"),
         (("git:/no/such/repository", "X", "--out", "/dev/null"), "/dev/null: is no plain file"),
         (("git:/no/such/repository", "X", "--json", "/dev/null/ab.json"), "ab.json: cannot be written"),

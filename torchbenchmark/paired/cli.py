@@ -19,7 +19,7 @@ from torchbenchmark.environment import Interpreter
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.grid import GridOptions, kinds_and_globs
 from torchbenchmark.paired.pairs_file import SIDES, Pairs, PairsHeader, SideName
-from torchbenchmark.paired.sides import Side, parse_side
+from torchbenchmark.paired.sides import Side, parse_side, told_of_side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, console, given_options
@@ -112,6 +112,7 @@ def ab(
     for file in (out, json_file, markdown_file):
         require_writable(file)
     require_free(out, resume=resume)
+    sides = _sides(base, head)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     kinds, globs = kinds_and_globs(tests or ())
     run = RunRequest(
@@ -129,7 +130,7 @@ def ab(
         model_folders=tuple(models or ()),
     )
     with ExitStack() as leases:
-        request, header, interpreters = plan_sides(run, parse_side(base), parse_side(head), leases)
+        request, header, interpreters = plan_sides(run, *sides, leases)
         header = header.model_copy(update={"sequential": sequential})
         table = find_noise_table(noise, header.machine_class)
 
@@ -157,6 +158,13 @@ def ab(
         _write(markdown_file, markdown(comparison, measured.header))
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)
+
+
+def _sides(base: str, head: str) -> tuple[Side, Side]:
+    with told_of_side("base"):
+        first = parse_side(base)
+    with told_of_side("head"):
+        return first, parse_side(head)
 
 
 def _content(comparison: "Comparison", measured: Pairs, out: Path) -> dict[str, object]:

@@ -36,7 +36,7 @@ from torchbenchmark.paired.pairs_file import (
     read_pairs,
 )
 from torchbenchmark.paired.results import FAILURES_TO_BELIEVE, failure, measured_tests
-from torchbenchmark.paired.sides import Side
+from torchbenchmark.paired.sides import Side, told_of_side
 from torchbenchmark.places import Place, places
 from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
 from torchbenchmark.quantity import counted
@@ -120,7 +120,8 @@ def _paired_test(
     ids: dict[SideName, str] = {}
     left_out = planned.skip
     for name in SIDES:
-        side = request.side(name).experiment(experiment)
+        with told_of_side(name):
+            side = request.side(name).experiment(experiment)
         ids[name] = side.id
         unsupported = registry.model(side.model).unsupported_reason(side)
         missing = missing_requirement(registry, side, interpreters[name])

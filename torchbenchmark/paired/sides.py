@@ -6,6 +6,8 @@ compiled against eager is `ab X X@backend=inductor`.
 
 import dataclasses
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from torchbenchmark.builds.build_address import split_overrides
@@ -68,6 +70,15 @@ def parse_side(text: str) -> Side:
         else:
             raise BenchmarkError(f"@{key} is no override; there are: {', '.join((*_FIELDS, 'batch_size'))}, env.NAME")
     return Side(build, fields, batch_size, variables)
+
+
+@contextmanager
+def told_of_side(name: str) -> Iterator[None]:
+    """What is wrong with an override is told with the side that it stands in: base or head."""
+    try:
+        yield
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{name}: {error}") from error
 
 
 def _variable(name: str, value: str) -> str:
