@@ -16,6 +16,7 @@ from scipy import special
 from torchbenchmark.statistics.samples import FloatArray, finite_vector, same_length
 
 FEWEST_SERIES_TO_REFIT = 3  # a scale and a spread of variances take two
+SURE_OF_SPREAD = 0.8  # how sure it is that the variances of a night spread by no more than is held against the prior
 _NEWTON_STEPS = 50
 
 
@@ -74,6 +75,29 @@ def fit_variance_prior(variances: ArrayLike, degrees: ArrayLike) -> tuple[float,
     logarithms spread no more than chance alone would make them, d0 is infinite: all series have one variance.
     A variance of 0 has no logarithm and is left out: that series does not vary, and says nothing of how the others do.
     """
+    logs, chance = _logarithms(variances, degrees)
+    weight = _weight(float(logs.var(ddof=1)), chance)
+    half_prior = weight / 2
+    shift = 0.0 if np.isinf(weight) else float(special.digamma(half_prior)) - np.log(half_prior)
+    return float(np.exp(logs.mean() + shift)), weight
+
+
+def cautious_weight(variances: ArrayLike, degrees: ArrayLike) -> float:
+    """d0 of a family of series, as low as it may well be; arguments as of `fit_variance_prior`.
+
+    The d0 that is fitted to few series or few pairs is a guess; where chance makes their variances look alike it is
+    infinite, and intervals are too narrow: at 3 pairs any of 12 missed in 3 % of comparisons instead of 1 %
+    (docs/statistics.md). So the spread of the logarithms is taken at its upper bound, of which one is SURE_OF_SPREAD:
+    (m - 1) var(e) / the chi-squared quantile of m - 1 degrees, as if they were normal.
+    """
+    logs, chance = _logarithms(variances, degrees)
+    freedom = len(logs) - 1
+    most = float(logs.var(ddof=1)) * freedom / float(special.chdtri(freedom, SURE_OF_SPREAD))
+    return _weight(most, chance)
+
+
+def _logarithms(variances: ArrayLike, degrees: ArrayLike) -> tuple[FloatArray, float]:
+    """e = ln s^2 - digamma(d/2) + ln(d/2) of the series that vary, and how much chance alone makes them spread."""
     sample = finite_vector(variances, "sample variances", at_least=FEWEST_SERIES_TO_REFIT)
     each = np.broadcast_to(np.asarray(degrees, dtype=np.float64), sample.shape)
     if (sample < 0).any() or not (each >= 1).all():
@@ -84,12 +108,12 @@ def fit_variance_prior(variances: ArrayLike, degrees: ArrayLike) -> tuple[float,
             "channels that never vary are compared exactly"
         )
     half = each[sample > 0] / 2
-    logs = np.log(sample[sample > 0]) - special.digamma(half) + np.log(half)
-    excess = float(logs.var(ddof=1) - special.polygamma(1, half).mean())
-    if excess <= 0:
-        return float(np.exp(logs.mean())), np.inf
-    half_prior = inverse_trigamma(excess)
-    return float(np.exp(logs.mean() + special.digamma(half_prior) - np.log(half_prior))), 2 * half_prior
+    return np.log(sample[sample > 0]) - special.digamma(half) + np.log(half), float(special.polygamma(1, half).mean())
+
+
+def _weight(spread: float, chance: float) -> float:
+    """d0, of the variance of the logarithms less what chance makes of it, which is trigamma(d0/2)."""
+    return 2 * inverse_trigamma(spread - chance) if spread > chance else np.inf
 
 
 def refit_prior(variances: ArrayLike, degrees: float, prior: VariancePrior) -> VariancePrior:
@@ -97,13 +121,16 @@ def refit_prior(variances: ArrayLike, degrees: float, prior: VariancePrior) -> V
 
     variances: tonight's, shape (m,), m >= 3, of n - 1 = `degrees`. A quiet week's A/A table on a noisy night would
     make every series look too steady, and one whose own pairs show it is outvoted by d0. So s^2 / s0^2 over all
-    series gives a factor of the scale and a weight, as in `fit_variance_prior`; the weight never exceeds the one that
-    was given. A series with 0 prior degrees has no proportion and takes no part; three others at least must vary.
+    series gives a factor of the scale, as in `fit_variance_prior`, and a weight that is surely deserved
+    (`cautious_weight`) and never exceeds the one that was given. A series with 0 prior degrees has no proportion and
+    takes no part; three others at least must vary.
     """
     sample = finite_vector(variances, "sample variances", at_least=FEWEST_SERIES_TO_REFIT)
     same_length(sample, prior.variance, "sample variances and the prior")
     known = prior.known
-    scale, weight = fit_variance_prior(sample[known] / prior.variance[known], degrees)
+    ratios = sample[known] / prior.variance[known]
+    scale, _ = fit_variance_prior(ratios, degrees)
+    weight = cautious_weight(ratios, degrees)
     return VariancePrior(np.where(known, scale * prior.variance, prior.variance), np.minimum(weight, prior.degrees))
 
 

@@ -8,6 +8,7 @@ from scipy import special
 
 from torchbenchmark.statistics.moderated_variance import (
     VariancePrior,
+    cautious_weight,
     fit_variance_prior,
     inverse_trigamma,
     moderate,
@@ -86,6 +87,17 @@ def test_a_prior_whose_proportions_do_not_hold_tonight_loses_its_weight():
     rng = np.random.default_rng(4)
     tonight = drawn(rng, 200, 5, 1.0, 2.0)
     assert refit_prior(tonight, 5, VariancePrior(np.ones(200), 50.0)).degrees.max() < 4
+
+
+def test_the_weight_is_that_of_variances_which_spread_by_as_much_as_these_may():
+    """By hand: of 3 logarithms the upper bound is 2 var / 0.4463, the lower fifth of chi-squared with 2 degrees."""
+    logs = np.array([-1.0, 0.0, 1.5])
+    chance = float(special.polygamma(1, 2.5))
+    assert cautious_weight(np.exp(logs), 5) == pytest.approx(
+        2 * inverse_trigamma(2 * logs.var(ddof=1) / 0.4463 - chance), rel=1e-3
+    )
+    assert cautious_weight(np.exp(logs), 5) < fit_variance_prior(np.exp(logs), 5)[1]
+    assert cautious_weight([1.0, 1.0, 1.0], 5) == np.inf
 
 
 def test_a_prior_is_never_given_more_weight_than_it_came_with():

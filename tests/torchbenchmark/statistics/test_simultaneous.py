@@ -97,6 +97,14 @@ def test_a_prior_of_a_quiet_week_makes_no_false_alarms_on_a_night_that_is_twice_
     assert believed > 0.3  # why it is weighed
 
 
+def test_a_prior_that_does_not_know_how_the_variances_differ_makes_no_false_alarms_of_three_pairs():
+    rng = np.random.default_rng(8)
+    sds = 0.01 * np.exp(rng.normal(0, 0.5, (1000, 1, 12)))
+    samples = sds * rng.standard_normal((1000, 3, 12))
+    sure = VariancePrior(np.full(12, USUAL), np.full(12, 1000.0))
+    assert share_of_false_families(lambda sample: moderated_intervals(sample, sure, 0.95), samples) <= upper(0.05, 1000)
+
+
 def test_one_or_two_series_cannot_bear_a_prior_out_and_are_judged_by_their_own_pairs():
     sample = comparisons(1, 6, 2, 0.0, 7)[0]
     assert moderated_intervals(sample, prior_of(2)) == moderated_intervals(sample)
