@@ -30,6 +30,7 @@ from torchbenchmark.paired.cli import (
 from torchbenchmark.paired.pairs_file import Pairs, read_pairs
 from torchbenchmark.paired.sides import parse_side
 from torchbenchmark.planning import RunRequest
+from torchbenchmark.records import require_no_special_file
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, console, given_options, print_table
 
@@ -86,6 +87,8 @@ def doctor(
         return EXIT_CLEAN
     end_children_on_termination()
     require_writable(table)
+    if table is not None:
+        require_no_special_file(table)
     if pairs_file is not None:
         measured = read_pairs(pairs_file)
     else:

@@ -333,7 +333,7 @@ def require_no_special_file(path: Path) -> None:
     """Raise BenchmarkError for a folder, a pipe or a device: a file of measurements is replaced in one step, and would
     take the place of /dev/null."""
     if path.exists() and not path.is_file():
-        raise BenchmarkError(f"{path}: is no plain file; name another with --out")
+        raise BenchmarkError(f"{path}: is no plain file; name another")
 
 
 def encode_run(run: Run) -> bytes:

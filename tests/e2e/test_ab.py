@@ -232,6 +232,7 @@ def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
         (("--from", "aa.jsonl"), "--from: only with --aa"),
         (("--aa", "--from", "aa.jsonl", "--tests", "dlrm"), "--tests: not with --from"),
         (("--aa", "--table", f"{__file__}/table.json"), "table.json: cannot be written"),
+        (("--aa", "--table", "/dev/null"), "/dev/null: is no plain file"),
     ],
 )
 def test_the_doctor_ignores_no_option(torchbench, arguments, said):
