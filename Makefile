@@ -10,7 +10,7 @@ NODE_READY := tests/node/node_modules/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: nightly test test-all lint bench clean help
+.PHONY: nightly test test-all lint bench bench-detection clean help
 
 help:
 	@echo "make nightly    measure the smoke suite on this machine's CPU and compare with the nights before"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-all   also the long ones"
 	@echo "make lint       ruff and the import rules"
 	@echo "make bench      what the harness itself costs"
+	@echo "make bench-detection DATA=FOLDER   how well level shifts are found, on labelled histories"
 
 # Exit 0 (clean) and 1 (regression found) are both a nightly that worked; 2 is a broken one.
 nightly: $(SUITE_READY)
@@ -39,6 +40,11 @@ lint: $(TEST_READY)
 
 bench: $(TEST_READY)
 	$(BIN)/python tests/bench/harness_cost.py
+
+# Half an hour on one core; the first run installs the other detectors and takes an hour more for their answers.
+DATA ?= ../shared/data
+bench-detection: $(TEST_READY)
+	$(BIN)/python tests/bench/detection $(DATA) $(if $(ONLY),--only $(ONLY))
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -64,4 +70,4 @@ $(NODE_READY): tests/node/package-lock.json
 	else echo "no npm, or a node before 20: the tests against the emulator of GitHub are skipped"; fi
 
 clean:
-	rm -rf $(VENV) tests/node/node_modules .nightly build dist *.egg-info
+	rm -rf $(VENV) tests/node/node_modules .nightly .bench-detection build dist *.egg-info

@@ -1,0 +1,50 @@
+"""How well the screen finds level shifts, beside what others find: the measured part of docs/detection.md.
+
+`make bench-detection DATA=../shared/data` or `python tests/bench/detection DATA` measures everything and writes it into
+docs/detection.md; `--only knobs` one part of it; `--out FILE` writes elsewhere. Needs the labelled public histories
+and, in a folder `tools` beside them, evalkit.py, fleet.py and fleet.yaml; the product needs neither. The other
+detectors are installed into `--cache`, where their answers are kept: the first run takes an hour longer. Seeds are
+fixed.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: one core is what is promised
+from markdown_page import replace_section
+
+ROOT = Path(__file__).resolve().parents[3]
+PARTS = ("knobs", "other_detectors", "injected_steps", "cost", "ranking")
+NEEDED = ("data/sandmark/points.csv", "tools/evalkit.py", "tools/fleet.py", "tools/fleet.yaml")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path, help="the folder of the labelled histories; its tools lie beside it")
+    parser.add_argument("--only", choices=PARTS, action="append", help="may be repeated; all parts without it")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "detection.md", help="a page with the two markers")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".bench-detection", help="for the other detectors")
+    arguments = parser.parse_args()
+    data = arguments.data.resolve()
+    missing = [name for name in NEEDED if not (data.parent / name.replace("data", data.name, 1)).exists()]
+    if missing:
+        sys.exit(
+            f"bench-detection needs the public histories and their tools: {data.parent} lacks {', '.join(missing)}. "
+            "Give their folder: make bench-detection DATA=path/to/shared/data"
+        )
+    for folder in (data.parent / "tools", ROOT):
+        sys.path.insert(0, str(folder))
+    for name in arguments.only or PARTS:
+        begun = time.monotonic()
+        part = importlib.import_module(name)
+        text = part.measure(data, arguments.cache.resolve())
+        replace_section(arguments.out, part.TITLE, text)
+        print(f"### {part.TITLE}\n\n{text}\n({name}: {time.monotonic() - begun:.0f} s)\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What a night and a whole replay cost in seconds and memory, beside otava's night on the same machine.
+
+`python cost.py DATA` prints the figures as JSON: a process of its own, so that the peak of memory is the screen's.
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+if __name__ == "__main__":  # elsewhere __main__.py has done so
+    sys.path[:0] = [str(Path(sys.argv[1]).parent / "tools"), str(Path(__file__).resolve().parents[3])]
+from markdown_page import table, verdict
+from rivals import Rivals, single_threaded
+from scores import sandmark
+
+from baselines.screening.noise import NEIGHBOURS, running_scale
+from baselines.screening.noise import WINDOW as SCALE_WINDOW
+from baselines.screening.potts import best_paths
+from baselines.screening.shifts import KNOBS, WINDOW, Shift, replay, shifts_of_night
+
+TITLE = "Time and memory"
+SERIES, NIGHTS = 3000, 400
+OTAVA_SERIES = 3
+NIGHT_FLOOR, REPLAY_FLOOR, MEMORY_FLOOR = 2.0, 900.0, 1.0  # seconds, seconds, GiB
+
+
+def measure(data: Path, cache: Path) -> str:
+    done = subprocess.run([sys.executable, __file__, data], env=single_threaded(), stdout=subprocess.PIPE, check=True)
+    ours = json.loads(done.stdout)
+    histories = [np.exp(logs) for logs in tiled_histories(data, OTAVA_SERIES)]
+    settings = {"p": 1e-7, "magnitude": 0.005, "nights": 0}
+    _, otava = Rivals(cache).replay("otava", settings, 7, histories, again=True)
+    otava_night = otava / (OTAVA_SERIES * NIGHTS)
+    per_night = {
+        name: ours[name]["cpu_s"] / divisor for name, divisor in (("night", SERIES), ("replay", SERIES * NIGHTS))
+    }
+    rows = [
+        ["", "CPU s", "wall s", "of a series-night, us", "otava takes so many times that", "floor"],
+        [
+            f"one night's screen of {SERIES} series given {NIGHTS} nights",
+            f"{ours['night']['cpu_s']:.2f}",
+            f"{ours['night']['wall_s']:.2f}",
+            f"{1e6 * per_night['night']:.0f}",
+            f"{otava_night / per_night['night']:.0f}",
+            f"<= {NIGHT_FLOOR:g} s {verdict(ours['night']['cpu_s'] <= NIGHT_FLOOR)}",
+        ],
+        [
+            f"every night replayed, {SERIES} x {NIGHTS}",
+            f"{ours['replay']['cpu_s']:.0f}",
+            f"{ours['replay']['wall_s']:.0f}",
+            f"{1e6 * per_night['replay']:.0f}",
+            f"{otava_night / per_night['replay']:.0f}",
+            f"<= {REPLAY_FLOOR:g} s {verdict(ours['replay']['cpu_s'] <= REPLAY_FLOOR)}",
+        ],
+        [
+            "peak of memory",
+            f"{ours['peak_gib']:.2f} GiB",
+            "",
+            "",
+            "",
+            f"<= {MEMORY_FLOOR:g} GiB {verdict(ours['peak_gib'] <= MEMORY_FLOOR)}",
+        ],
+    ]
+    return (
+        f"One core, numpy {np.__version__}; pieces of {NIGHTS} nights of the same histories. Judged by CPU seconds, as "
+        f"wall time counts what else the machine does. otava in the same run, rerun nightly on {OTAVA_SERIES} of these "
+        f"histories from its first night on: {1000 * otava_night:.1f} ms a series-night.\n\n{table(rows)}"
+    )
+
+
+def tiled_histories(data: Path, number: int) -> list[np.ndarray]:
+    """Pieces of real series, each beginning elsewhere."""
+    labelled = sandmark(data)
+    rng = np.random.default_rng(0)
+    long_enough = [labelled.y[name] for name in labelled.names if len(labelled.y[name]) >= NIGHTS]
+    begins = [int(rng.integers(len(long_enough[i % len(long_enough)]) - NIGHTS + 1)) for i in range(number)]
+    return [long_enough[i % len(long_enough)][begin : begin + NIGHTS] for i, begin in enumerate(begins)]
+
+
+def screen_one_night(logs: np.ndarray) -> list[list[Shift]]:
+    """What tonight, the last of the nights, reports of each series; shape (series, nights)."""
+    knob = KNOBS["default"]
+    scales = running_scale(logs[:, -(WINDOW + SCALE_WINDOW + NEIGHBOURS) :])[:, -WINDOW:]
+    windows = logs[:, -WINDOW:]
+    starts = best_paths(windows, scales, knob.penalty).starts
+    night = WINDOW - 1
+    return [
+        shifts_of_night(window, scale, night, start, 0, knob)
+        for window, scale, start in zip(windows, scales, starts, strict=True)
+    ]
+
+
+def timed(work: Callable[[], object]) -> dict[str, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+
+
+if __name__ == "__main__":
+    of_all = tiled_histories(Path(sys.argv[1]), SERIES)
+    together = np.stack(of_all)
+    figures: dict[str, object] = {
+        "night": min((timed(lambda: screen_one_night(together)) for _ in range(3)), key=lambda taken: taken["cpu_s"]),
+        "replay": timed(lambda: replay(of_all, KNOBS["default"])),
+    }
+    figures["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps(figures))

@@ -1,0 +1,37 @@
+"""Tables in Markdown, and the place in a page that this bench writes: between two markers, a section a part."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+BEGIN, END = "<!-- begin: make bench-detection -->", "<!-- end: make bench-detection -->"
+HEADING = "### "
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """The first row is the heading."""
+    head, *body = rows
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def replace_section(page: Path, title: str, text: str) -> None:
+    """Other sections stay, with the order in which they were first written; a page without markers gets them."""
+    old = page.read_text() if page.exists() else ""
+    if BEGIN not in old:
+        old = f"{old.rstrip()}\n\n{BEGIN}\n{END}\n".lstrip()
+    before, rest = old.split(BEGIN, 1)
+    block, after = rest.split(END, 1)
+    sections = dict(part.split("\n", 1) for part in re.split(rf"^{HEADING}", block, flags=re.MULTILINE)[1:])
+    sections[title] = f"\n{text.strip()}\n\n"
+    body = "".join(f"{HEADING}{name}\n{content}" for name, content in sections.items())
+    page.write_text(f"{before}{BEGIN}\n{body}{END}{after}")
+
+
+def with_interval(value: float, interval: tuple[float, float], digits: int = 2, sign: str = "") -> str:
+    low, high = interval
+    return f"{value:{sign}.{digits}f} [{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
+
+
+def verdict(reached: bool) -> str:
+    return "reached" if reached else "**missed**"
