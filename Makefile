@@ -41,7 +41,7 @@ lint: $(TEST_READY)
 bench: $(TEST_READY)
 	$(BIN)/python tests/bench/harness_cost.py
 
-# Half an hour on one core; the first run installs the other detectors and takes an hour more for their answers.
+# Ten minutes on a free core; the first run installs the other detectors and takes twenty more for their answers.
 DATA ?= ../shared/data
 bench-detection: $(TEST_READY)
 	$(BIN)/python tests/bench/detection $(DATA) $(if $(ONLY),--only $(ONLY))

@@ -24,7 +24,6 @@ from baselines.screening.noise import WINDOW as SCALE_WINDOW
 from baselines.screening.potts import best_paths
 from baselines.screening.shifts import KNOBS, WINDOW, Shift, replay, shifts_of_night
 
-TITLE = "Time and memory"
 SERIES, NIGHTS = 3000, 400
 OTAVA_SERIES = 3
 NIGHT_FLOOR, REPLAY_FLOOR, MEMORY_FLOOR = 2.0, 900.0, 1.0  # seconds, seconds, GiB

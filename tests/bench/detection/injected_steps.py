@@ -11,7 +11,6 @@ from scores import rate_interval, sandmark
 
 from baselines.screening.shifts import KNOBS, Shift, replay
 
-TITLE = "Steps, drifts and spikes put into real stretches"
 CLEAR, LONGEST_WITHOUT = 10, 60  # nights to the next label, and the shortest stretch that is taken
 BEFORE, AFTER = 20, 14  # nights of a stretch that lie before and after what is put in, at least
 SIZES, CASES, SEED = (0.01, 0.02, 0.03, 0.05), 200, 5

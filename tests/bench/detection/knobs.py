@@ -12,7 +12,6 @@ from scores import Scored, rate_interval, reports_of, sandmark, score
 
 from baselines.screening.shifts import KNOBS, replay
 
-TITLE = "The three knobs on labelled histories"
 CONTEXT = 80  # nights before a window that was looked at by eye, as evalkit loads them
 LARGE = 0.02  # a report by eye's measure: on noisy GPU histories smaller steps are not told apart by eye
 SHARED, NEAR = 0.2, 2  # a report is lone where fewer of the machine's series report within so many nights

@@ -15,8 +15,8 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def replace_section(page: Path, title: str, text: str) -> None:
-    """Other sections stay, with the order in which they were first written; a page without markers gets them."""
+def replace_section(page: Path, title: str, text: str, order: Sequence[str]) -> None:
+    """Of the titles in that order; other sections stay, and a page without markers gets them."""
     old = page.read_text() if page.exists() else ""
     if BEGIN not in old:
         old = f"{old.rstrip()}\n\n{BEGIN}\n{END}\n".lstrip()
@@ -24,7 +24,11 @@ def replace_section(page: Path, title: str, text: str) -> None:
     block, after = rest.split(END, 1)
     sections = dict(part.split("\n", 1) for part in re.split(rf"^{HEADING}", block, flags=re.MULTILINE)[1:])
     sections[title] = f"\n{text.strip()}\n\n"
-    body = "".join(f"{HEADING}{name}\n{content}" for name, content in sections.items())
+
+    def place(section: tuple[str, str]) -> int:
+        return order.index(section[0]) if section[0] in order else len(order)
+
+    body = "".join(f"{HEADING}{name}\n{content}" for name, content in sorted(sections.items(), key=place))
     page.write_text(f"{before}{BEGIN}\n{body}{END}{after}")
 
 

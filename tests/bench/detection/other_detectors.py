@@ -10,7 +10,6 @@ from scores import Scored, difference, reports_of, sandmark, score
 
 from baselines.screening.shifts import KNOBS, replay
 
-TITLE = "Beside other detectors"
 AGE = 7  # nights: a change point that is younger moves and goes again; waiting is to the advantage of both
 NEAR = 5  # nights within which two change points of one detector are one, as reports of ours are
 MAGNITUDE = 0.005
@@ -18,7 +17,7 @@ AS_PUBLISHED = {"p": 1e-3, "magnitude": 0, "nights": 0}
 STRICT = {"p": 1e-7, "magnitude": MAGNITUDE, "nights": 0}
 # otava finds more when it is given the last nights only: its windows then lie otherwise every night, and a step has
 # more than two chances to be in the middle of one.
-OTAVA_NIGHTS, P_VALUES = 100, (3e-5, 1e-5, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10)
+OTAVA_NIGHTS, P_VALUES = 100, (1e-5, 3e-6, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10)
 PELT_NIGHTS, PENALTIES = 150, (80, 100, 110, 150, 200, 250, 300, 450, 700, 1000)
 FLAT = (0.07, 0.03)
 Found = dict[str, Scored]

@@ -13,7 +13,6 @@ from scores import rate_interval
 from baselines.screening.noise import running_scale
 from baselines.screening.shifts import KNOBS, replay
 
-TITLE = "Ranking: suspects of the first three nights"
 SCENARIO, SEEDS = "steps_only", range(1, 11)
 TOP, FIRST_NIGHTS = 50, 3
 FLOORS = {0.03: 0.60, 0.05: 0.80}
