@@ -65,7 +65,8 @@ def measure(data: Path, cache: Path) -> str:
         f"{scenario['nights']} nights, each night's value the median of three processes. Share of (step, test) whose "
         f"test is among the {TOP} first suspects of one of the first {FIRST_NIGHTS} nights with the step, in either "
         "direction; tests of the wild class not counted; levels that the replay (default) reported are the new "
-        f"baseline from the next night on. Brackets: bootstrap over seeds.\n\n{table(rows)}"
+        f"baseline from the next night on. Ranked {RANKING.__name__.replace('_', ' ')}. Brackets: bootstrap over "
+        f"seeds.\n\n{table(rows)}"
     )
 
 
