@@ -19,10 +19,8 @@ from markdown_page import table, verdict
 from rivals import Rivals, single_threaded
 from scores import sandmark
 
-from baselines.screening.noise import NEIGHBOURS, running_scale
-from baselines.screening.noise import WINDOW as SCALE_WINDOW
-from baselines.screening.potts import best_paths
-from baselines.screening.shifts import KNOBS, WINDOW, Shift, replay, shifts_of_night
+from baselines.screening.screen import screen_night
+from baselines.screening.shifts import KNOBS, replay
 
 SERIES, NIGHTS = 3000, 400
 OTAVA_SERIES = 3
@@ -82,19 +80,6 @@ def tiled_histories(data: Path, number: int) -> list[np.ndarray]:
     return [long_enough[i % len(long_enough)][begin : begin + NIGHTS] for i, begin in enumerate(begins)]
 
 
-def screen_one_night(logs: np.ndarray) -> list[list[Shift]]:
-    """What tonight, the last of the nights, reports of each series; shape (series, nights)."""
-    knob = KNOBS["default"]
-    scales = running_scale(logs[:, -(WINDOW + SCALE_WINDOW + NEIGHBOURS) :])[:, -WINDOW:]
-    windows = logs[:, -WINDOW:]
-    starts = best_paths(windows, scales, knob.penalty).starts
-    night = WINDOW - 1
-    return [
-        shifts_of_night(window, scale, night, start, 0, knob)
-        for window, scale, start in zip(windows, scales, starts, strict=True)
-    ]
-
-
 def timed(work: Callable[[], object]) -> dict[str, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     work()
@@ -103,9 +88,10 @@ def timed(work: Callable[[], object]) -> dict[str, float]:
 
 if __name__ == "__main__":
     of_all = tiled_histories(Path(sys.argv[1]), SERIES)
-    together = np.stack(of_all)
     figures: dict[str, object] = {
-        "night": min((timed(lambda: screen_one_night(together)) for _ in range(3)), key=lambda taken: taken["cpu_s"]),
+        "night": min(
+            (timed(lambda: screen_night(of_all, KNOBS["default"])) for _ in range(3)), key=lambda taken: taken["cpu_s"]
+        ),
         "replay": timed(lambda: replay(of_all, KNOBS["default"])),
     }
     figures["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
