@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from baselines.errors import BaselineError
+from baselines.screening import KnobName
 from baselines.series import Statistic
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.yaml_files import read_yaml
@@ -37,7 +38,7 @@ class Policy(_Schema):
     total: Annotated[float, Field(gt=0, lt=1, strict=True)] = SEED_TOTAL
     nights: Annotated[int, Field(ge=1, strict=True)] = 7
     min_coverage: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.8
-    screen: Literal["strict", "default", "sensitive"] = "default"  # how sure a level shift is before it is reported
+    screen: KnobName = "default"  # how sure a level shift is before it is reported
     judged: dict[Literal["cpu", "cuda"], tuple[Judged, ...]]  # per device the first that tonight has
 
     @model_validator(mode="after")

@@ -10,7 +10,8 @@ import numpy as np
 
 from baselines.histories import Better, History
 from baselines.histories.csv_files import write_csv
-from baselines.screening.shifts import KNOBS, KnobName, Shift, replay
+from baselines.screening import KnobName
+from baselines.screening.shifts import KNOBS, Shift, replay
 
 DAYS_A_YEAR = 365
 _LARGEST_LOG = 700.0  # exp of more is no float; such an effect is no measurement either

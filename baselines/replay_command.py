@@ -1,19 +1,19 @@
 """`torchbench replay`: any history, night by night, through the screen that the nightly uses."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from baselines.errors import BaselineError
-from baselines.histories import FORMATS, History, read_histories
-from baselines.history_picture import draw_pictures, require_matplotlib
-from baselines.replay import Replayed, replay_histories, write_detections
-from baselines.replay_view import counted, details, overview, shortened, summary
-from baselines.screening.shifts import KnobName
+from baselines.screening import KnobName
 from torchbenchmark.experiment import matches_glob
 from torchbenchmark.terminal import console
+
+if TYPE_CHECKING:  # numpy, which all of it computes with, takes a quarter of the start of every other command
+    from baselines.histories import History
+    from baselines.replay import Replayed
 
 NOTES_SHOWN = 20
 NAMES_TOLD = 5
@@ -31,7 +31,9 @@ def replay(
         Path | None,
         typer.Option(help="CSV with the columns series, unit, direction (lower, higher or unknown: what is better)."),
     ] = None,
-    format_name: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "csv",
+    format_name: Annotated[
+        str, typer.Option("--format", help="csv, sandmark, github-action-benchmark or asv.")
+    ] = "csv",
     knob: Annotated[KnobName, typer.Option(help="How much evidence a report needs.")] = "default",
     value_column: Annotated[str | None, typer.Option(help="Take another column than `value`.")] = None,
     series_name: Annotated[
@@ -43,6 +45,11 @@ def replay(
     ] = None,
 ) -> None:
     """What the screen would have reported in each night of a history, had it known that night and those before it."""
+    from baselines.histories import read_histories
+    from baselines.history_picture import draw_pictures
+    from baselines.replay import replay_histories, write_detections
+    from baselines.replay_view import counted, shortened, summary
+
     _check_places(points, series, out, picture)
     reading = read_histories(points, format_name, series=series, value_column=value_column)
     for line in shortened(reading.notes, NOTES_SHOWN):
@@ -61,6 +68,8 @@ def replay(
 
 def _check_places(points: Path, series: Path | None, out: Path | None, picture: Path | None) -> None:
     """Before the work, not after it."""
+    from baselines.history_picture import require_matplotlib
+
     if out is not None:
         if out.is_dir():
             raise BaselineError(f"{out}: is a folder; --out names the file for the reports")
@@ -76,7 +85,7 @@ def _check_places(points: Path, series: Path | None, out: Path | None, picture: 
             raise BaselineError(f"{picture}: is no folder; --picture names a folder for one file a series")
 
 
-def _choose(histories: tuple[History, ...], patterns: list[str] | None, points: Path) -> list[History]:
+def _choose(histories: "tuple[History, ...]", patterns: list[str] | None, points: Path) -> "list[History]":
     if not histories:
         raise BaselineError(f"{points}: no series has a value that can be compared; values have to be above zero")
     if not patterns:
@@ -89,7 +98,9 @@ def _choose(histories: tuple[History, ...], patterns: list[str] | None, points: 
     return [one for one in histories if any(matches_glob(one.series, pattern) for pattern in patterns)]
 
 
-def _show(replayed: list[Replayed], *, in_full: bool) -> None:
+def _show(replayed: "list[Replayed]", *, in_full: bool) -> None:
+    from baselines.replay_view import details, overview
+
     reported = [one for one in replayed if one.detections]
     if in_full or len(reported) <= IN_FULL:
         for one in replayed if in_full else reported:

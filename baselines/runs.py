@@ -241,7 +241,12 @@ def _join(prefix: str, shards: Sequence[tuple[str, Run]], missing: tuple[str, ..
             if records.setdefault(record.test, record) is not record:
                 raise BaselineError(f"{key}: {record.test} has a record in another shard too; {_MEASURE_AGAIN}")
     elsewhere = tuple(planned for test, planned in every.items() if test not in plan)
-    joined = header.model_copy(update={"plan": tuple(plan.values()), "elsewhere": elsewhere, "shard": WHOLE})
+    # What is not the same for all shards, as the host that each ran on, is nothing that the whole run has.
+    observed = set.intersection(*(set(shard.header.environment.observed.items()) for _, shard in shards))
+    environment = header.environment.model_copy(update={"observed": dict(sorted(observed))})
+    joined = header.model_copy(
+        update={"plan": tuple(plan.values()), "elsewhere": elsewhere, "shard": WHOLE, "environment": environment}
+    )
     return Run(joined, tuple(records.values()), missing)
 
 

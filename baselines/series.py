@@ -91,6 +91,7 @@ class NightSummary(_Schema):
     started: UtcTime
     build: Build
     environment: Environment  # without what changes by nature (`observed`)
+    runner: str = ""  # the host; empty if the night's shards ran on several, or in nights of before this was kept
     measuring: Measuring
     harness: str
     selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for a whole night
@@ -115,6 +116,7 @@ def summarise(run: Run) -> NightSummary:
         started=header.started,
         build=header.build,
         environment=header.environment.model_copy(update={"observed": {}}),
+        runner=header.environment.observed.get("host", ""),
         measuring=header.measuring,
         harness=header.harness,
         selection=header.selection,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.rolling import ValidNights, is_usable
+from baselines.screening.runners import on_one_runner
 from baselines.series import NightSummary, Statistic, TestSummary, segment
 from torchbenchmark.channels import CHANNELS
 
@@ -29,9 +30,10 @@ class SeriesValues:
 
     @property
     def logs(self) -> NDArray[np.float64]:
-        """ln of the values, larger being slower (or more)."""
+        """ln of the values, larger being slower (or more), as tonight's runner would have had them."""
         logs = np.log(self.values)
-        return logs if CHANNELS[self.channel].better == "lower" else -logs
+        aligned = on_one_runner(logs, [night.runner for night in self.nights])
+        return aligned if CHANNELS[self.channel].better == "lower" else -aligned
 
 
 def screened_channels(test: TestSummary) -> list[str]:

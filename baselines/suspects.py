@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict
 from baselines.policy import SEED_PER_TEST
 from baselines.rolling import ValidNights
 from baselines.series import NightSummary, UtcTime
-from baselines.series_values import SeriesValues, series_of_night
 from torchbenchmark.channels import CHANNELS
 
 if TYPE_CHECKING:  # numpy takes a while to import; only who screens a night does
     from baselines.screening.screen import Screened
+    from baselines.series_values import SeriesValues
     from torchbenchmark.paired.noise_table import NoiseTable
 
 MOST_SUSPECTS = 50
@@ -87,6 +87,7 @@ def screen(
     from baselines.screening.fleet import Move, view_fleet
     from baselines.screening.screen import screen_night
     from baselines.screening.shifts import KNOBS
+    from baselines.series_values import series_of_night
 
     series = series_of_night(tonight, history, valid)
     found = screen_night([one.logs for one in series], KNOBS[knob], [_floor(one, noise) for one in series])
@@ -110,7 +111,7 @@ def screen(
     )
 
 
-def _floor(one: SeriesValues, noise: "NoiseTable | None") -> float:
+def _floor(one: "SeriesValues", noise: "NoiseTable | None") -> float:
     """The least that a night is believed to spread by, in log units: what its own processes say, and the A/A table."""
     from baselines.screening.noise import READS
 
@@ -118,7 +119,7 @@ def _floor(one: SeriesValues, noise: "NoiseTable | None") -> float:
     return READS * max(one.error, known)
 
 
-def _suspect(one: SeriesValues, screened: "Screened", alerts: Mapping[str, UtcTime]) -> Suspect:
+def _suspect(one: "SeriesValues", screened: "Screened", alerts: Mapping[str, UtcTime]) -> Suspect:
     shift = screened.last_shift if screened.reported_tonight else None
     change = math.expm1(screened.effect)
     return Suspect(
@@ -136,7 +137,7 @@ def _suspect(one: SeriesValues, screened: "Screened", alerts: Mapping[str, UtcTi
     )
 
 
-def _why(one: SeriesValues, screened: "Screened") -> str:
+def _why(one: "SeriesValues", screened: "Screened") -> str:
     """One sentence, with the numbers in it."""
     from baselines.screening.noise import READS
 
@@ -159,7 +160,7 @@ def _why(one: SeriesValues, screened: "Screened") -> str:
     return f"{told}; reported tonight as a level shift" if screened.reported_tonight else told
 
 
-def _score(one: SeriesValues, screened: "Screened") -> SeriesScore:
+def _score(one: "SeriesValues", screened: "Screened") -> SeriesScore:
     shift = screened.last_shift
     return SeriesScore(
         test=one.test,

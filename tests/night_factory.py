@@ -77,6 +77,7 @@ def run_of(
     units: Mapping[str, str] = UNITS,
     run: str | None = None,
     facts: Mapping[str, str] | None = None,
+    host: str = "host",
 ) -> Run:
     """The run of a night. A test is its CPU time, its channels, how it failed, or None for planned without a record."""
     run = run or f"r{day:04}"
@@ -114,7 +115,7 @@ def run_of(
             wheels={"torch": f"2.14.0.dev{day:04}"},
         ),
         environment=Environment(
-            fingerprint=fingerprint, facts=dict(facts or {"cpu": "a CPU"}), observed={"load": str(day)}
+            fingerprint=fingerprint, facts=dict(facts or {"cpu": "a CPU"}), observed={"load": str(day), "host": host}
         ),
         harness="harness1",
     )

@@ -7,10 +7,10 @@ was developed on the public nightly histories of docs/detection.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from baselines.screening import KnobName
 from baselines.screening.noise import SMALLEST, FloatArray, running_scale
 from baselines.screening.potts import CAP, best_paths
 from baselines.screening.shift_test import (
@@ -32,8 +32,6 @@ EARLY = 3  # ... and each night fewer asks for 1 / EARLY of it more
 STABLE = 1  # nights by which the newest boundary may have moved since the night before ...
 RUN = 4  # nights beyond the cap on one side that are a level of their own, whatever the path says
 UNSTABLE = 2.0  # ... else that much more evidence is asked for
-
-KnobName = Literal["strict", "default", "sensitive"]
 
 
 @dataclass(frozen=True)

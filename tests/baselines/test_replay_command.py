@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -10,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 
 from baselines import replay_command
-from baselines.histories import read_histories
+from baselines.histories import FORMATS, read_histories
 from baselines.replay import replay_histories
 from baselines.replay_view import details, level, overview, percent
 from torchbenchmark.terminal import new_app, run_app
@@ -211,3 +214,15 @@ def test_a_terminal_of_100_columns_is_enough(tmp_path, name):
 def test_numbers_are_short_and_foreign_units_harmless():
     assert [percent(value) for value in (0.123, -1.26, 123.4, 2.5e7)] == ["+0.12 %", "-1.3 %", "+123 %", "+2.5e+07 %"]
     assert level(0.000123456, "s\x1b[2J\n") == "0.0001235 s[2J"
+
+
+def test_the_help_names_every_format():
+    app = typer.Typer()
+    app.command()(replay_command.replay)
+    (option,) = [one for one in typer.main.get_command(app).params if one.name == "format_name"]
+    assert set(re.findall(r"[\w-]+", option.help.replace(" or ", " ").rstrip("."))) == set(FORMATS)
+
+
+def test_the_command_line_starts_without_the_libraries_that_compute():
+    code = "import sys, bot.cli; print([name for name in ('numpy', 'scipy', 'matplotlib') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
