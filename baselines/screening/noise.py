@@ -26,9 +26,17 @@ def running_scale(logs: FloatArray, floor: float = SMALLEST) -> FloatArray:
     distances = np.full((rows, nights), np.nan)
     for night in range(1, nights):
         before = logs[:, max(0, night - NEIGHBOURS) : night]
-        distances[:, night] = np.abs(logs[:, night] - np.median(before, axis=1))
+        distances[:, night] = np.abs(logs[:, night] - _median(before))
     scales = np.empty((rows, nights))
     scales[:, :1] = 0.0
     for night in range(1, nights):
-        scales[:, night] = np.median(distances[:, max(1, night - WINDOW + 1) : night + 1], axis=1)
+        scales[:, night] = _median(distances[:, max(1, night - WINDOW + 1) : night + 1])
     return np.maximum(_MAD_TO_SD * scales, floor)
+
+
+def _median(values: NDArray) -> NDArray:
+    """Of each row, none of whose values is missing: numpy's own looks for those first."""
+    count = values.shape[1]
+    low, high = (count - 1) // 2, count // 2
+    middle = np.partition(values, sorted({low, high}), axis=1)
+    return (middle[:, low] + middle[:, high]) / 2

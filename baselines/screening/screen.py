@@ -44,13 +44,13 @@ def screen_night(
         return []
     logs, offsets = _windows(histories)
     least = np.full(len(histories), SMALLEST) if floors is None else np.maximum(SMALLEST, np.asarray(floors))
-    shifts = last_reports(logs, knob, least)
+    scales = window_scales(logs, least)
+    shifts = last_reports(logs, scales, knob)
     began = np.array([0 if shift is None else shift.onset for shift in shifts], dtype=np.int64)
     # A level that was reported tonight is not old yet: the evidence is held against the one before.
     tonight = np.array([shift is not None and shift.reported == WINDOW - 1 for shift in shifts], dtype=bool)
     began[tonight] = 0
-    before_tonight = window_scales(logs[:, :-1], least)[:, -1]
-    before_tonight = np.where(np.isnan(before_tonight), least, before_tonight)
+    before_tonight = np.where(np.isnan(scales[:, -2]), least, scales[:, -2])
     steps, drifts = (find(logs, before_tonight, began) for find in (step_evidence, drift_evidence))
     return [
         _screened(row, steps, drifts, shifts[row], int(offsets[row]), float(before_tonight[row]))

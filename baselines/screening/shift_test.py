@@ -59,10 +59,10 @@ def gather(logs: FloatArray, rows: IntArray, first: IntArray, boundary: IntArray
 def date(sides: Sides) -> Dated:
     """Where between the levels of both sides the change lies best: the least sum of squared distances in scales, each
     at most CAP^2, over the onsets that are at most REDATED nights off and leave a night on each side."""
-    nights, columns = sides.nights, np.arange(2 * SIDE)
+    nights = sides.nights
     misfits = []
-    for side in (columns < SIDE, columns >= SIDE):
-        level = trimmed_means(np.where(side, nights, np.nan))
+    for side in (nights[:, :SIDE], nights[:, SIDE:]):
+        level = trimmed_means(side)
         squares = np.minimum(((nights - level[:, None]) / sides.scales[:, None]) ** 2, CAP**2)
         misfits.append(np.cumsum(np.where(np.isfinite(nights), squares, 0.0), axis=1))
     old, new = misfits
@@ -99,8 +99,9 @@ def ranks_differ(sides: Sides, moved: IntArray, rank_z: float) -> BoolArray:
     reach it, whether they are all but fully separated."""
     before, after = _parts(sides.nights, moved)
     n, m = (np.isfinite(part).sum(axis=1) for part in (before, after))
-    signs = np.sign(after[:, :, None] - before[:, None, :])
-    z = np.abs(np.nansum(signs, axis=(1, 2))) / 2 / np.sqrt(n * m * (n + m + 1) / 12)
+    later, earlier = after[:, :, None], before[:, None, :]  # a comparison with nan is false
+    more, less = ((later > earlier).sum(axis=(1, 2)), (later < earlier).sum(axis=(1, 2)))
+    z = np.abs(more - less) / 2 / np.sqrt(n * m * (n + m + 1) / 12)
     return z >= np.minimum(rank_z, FULL_SEPARATION * np.sqrt(3 * n * m / (n + m + 1)))
 
 
@@ -115,5 +116,10 @@ def trimmed_means(values: FloatArray) -> FloatArray:
 
 
 def _parts(nights: FloatArray, moved: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Both sides of the dated boundary, without the columns that no dating reaches."""
     is_before = np.arange(nights.shape[1]) < (SIDE + moved)[:, None]
-    return np.where(is_before, nights, np.nan), np.where(is_before, np.nan, nights)
+    before, after = slice(0, SIDE + REDATED), slice(SIDE - REDATED, None)
+    return (
+        np.where(is_before[:, before], nights[:, before], np.nan),
+        np.where(is_before[:, after], np.nan, nights[:, after]),
+    )

@@ -44,7 +44,7 @@ class Knob:
 
 
 KNOBS: dict[KnobName, Knob] = {
-    "strict": Knob(16, 3.0, 3.8),
+    "strict": Knob(16, 3.0, 3.9),
     "default": Knob(16, 3.0, 2.4),
     "sensitive": Knob(14, 2.2, 2.0),
 }
@@ -98,18 +98,18 @@ def replay(histories: Sequence[FloatArray], knob: Knob) -> list[list[Shift]]:
     return found
 
 
-def last_reports(logs: FloatArray, knob: Knob, floors: FloatArray | float = SMALLEST) -> list[Shift | None]:
+def last_reports(logs: FloatArray, scales: FloatArray, knob: Knob) -> list[Shift | None]:
     """The newest report of each row, as the nights of its window would have made them one after the other.
 
-    logs: (series, WINDOW), the newest night last, shorter series beginning with nan. Positions are columns.
+    logs and scales: (series, WINDOW), the newest night last, shorter series beginning with nan. Positions are columns.
     """
-    scales = window_scales(logs, floors)
     starts = best_paths(logs, scales, knob.penalty)
     first = WINDOW - np.isfinite(logs).sum(axis=1)
     newest: list[Shift | None] = [None] * len(logs)
     last = first.copy()
     for night in range(FEWEST_BEFORE + FEWEST_AFTER - 1, WINDOW):
-        rows = np.flatnonzero((starts[:, night] > last) & (night - first >= FEWEST_BEFORE + FEWEST_AFTER - 1))
+        moved = (starts[:, night] > last) | (_runs_beyond(logs, scales, starts, night, last) > 0)
+        rows = np.flatnonzero(moved & (night - first >= FEWEST_BEFORE + FEWEST_AFTER - 1))
         if len(rows):
             for row, shift in reports_of_night(logs[rows], scales[rows], starts[rows], night, last[rows], knob):
                 newest[rows[row]] = shift
@@ -153,7 +153,7 @@ def reports_of_night(
         onset = boundary + dated.moved
         levels = compare_levels(sides, dated.moved)
         more = 1 + np.maximum(0, FULL_AFTER - (end - boundary)) / EARLY
-        unstable = (end > night) & (boundary != runs[rows]) & (np.abs(starts[rows, night - 1] - boundary) > STABLE)
+        unstable = (end > night) & (np.abs(starts[rows, night - 1] - boundary) > STABLE)
         more = np.where(unstable, UNSTABLE * more, more)
         passed = (until - onset >= FEWEST_AFTER) & (levels.statistic >= more * knob.height)
         chosen = np.flatnonzero(passed)
@@ -196,17 +196,22 @@ def _boundaries(starts: IntArray, night: int, last: IntArray) -> list[tuple[IntA
 
 def _runs_beyond(logs: FloatArray, scales: FloatArray, starts: IntArray, night: int, last: IntArray) -> IntArray:
     """The first of the newest RUN nights where all of them lie beyond what the path counts, on one side of the level
-    before; 0 where they do not, or where the path has a boundary there.
+    before and of the two nights before; 0 where they do not, or where the path has a boundary there.
 
     A drift fits no level: to the path its nights are spikes, each cheaper than a jump, until it ends.
     """
     first = night - RUN + 1
     found = np.zeros(len(logs), dtype=np.int64)
-    begin = max(0, first - SIDE)
-    rows = np.flatnonzero((starts[:, night] < first - STABLE) & (first - last >= FEWEST_BEFORE))
-    if first < FEWEST_BEFORE or not len(rows):
+    if first < FEWEST_BEFORE:
         return found
+    run, neighbours = logs[:, first : night + 1], logs[:, first - 2 : first]
+    lowest, highest = run.min(axis=1), run.max(axis=1)
+    begins = (lowest > neighbours.max(axis=1)) | (highest < neighbours.min(axis=1))
+    rows = np.flatnonzero(begins & (starts[:, night] < first - STABLE) & (first - last >= FEWEST_BEFORE))
+    if not len(rows):
+        return found
+    begin = max(0, first - SIDE)
     before = np.where(np.arange(begin, first) >= last[rows, None], logs[rows, begin:first], np.nan)
-    distances = (logs[rows, first : night + 1] - trimmed_means(before)[:, None]) / scales[rows, first - 1, None]
-    found[rows[(distances > CAP).all(axis=1) | (distances < -CAP).all(axis=1)]] = first
+    level, reach = trimmed_means(before), CAP * scales[rows, first - 1]
+    found[rows[(lowest[rows] > level + reach) | (highest[rows] < level - reach)]] = first
     return found

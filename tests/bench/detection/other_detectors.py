@@ -17,7 +17,7 @@ AS_PUBLISHED = {"p": 1e-3, "magnitude": 0, "nights": 0}
 STRICT = {"p": 1e-7, "magnitude": MAGNITUDE, "nights": 0}
 # otava finds more when it is given the last nights only: its windows then lie otherwise every night, and a step has
 # more than two chances to be in the middle of one.
-OTAVA_NIGHTS, P_VALUES = 100, (1e-5, 3e-6, 1e-6, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10)
+OTAVA_NIGHTS, P_VALUES = 100, (1e-5, 5e-6, 3e-6, 1e-6, 1e-7, 3e-8, 1e-8, 1e-9, 1e-10)
 PELT_NIGHTS, PENALTIES = 150, (80, 100, 110, 150, 200, 250, 300, 450, 700, 1000)
 FLAT = (0.07, 0.03)
 Found = dict[str, Scored]
