@@ -1,0 +1,141 @@
+"""What is reported when: night by night, once, and from no later night."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from baselines.screening.screen import screen_night
+from baselines.screening.shifts import KNOBS, WINDOW, last_reports, replay, window_scales
+
+DEFAULT = KNOBS["default"]
+
+
+def level(seed, nights=120, sd=0.005):
+    return np.random.default_rng(seed).normal(0, sd, nights)
+
+
+def with_step(logs, at, size):
+    return logs + np.where(np.arange(len(logs)) >= at, np.log1p(size), 0.0)
+
+
+def reports(logs, knob=DEFAULT):
+    return replay([np.asarray(logs, dtype=float)], knob)[0]
+
+
+@pytest.mark.parametrize("size", [0.03, -0.03, 0.2, -0.5])
+def test_a_step_is_reported_once_soon_and_where_it_is(size):
+    (shift,) = reports(with_step(level(1), 60, size))
+    assert abs(shift.onset - 60) <= 1 and shift.onset_low <= 60 <= shift.onset_high
+    assert shift.onset + 2 <= shift.reported <= 66
+    assert shift.low < np.log1p(size) < shift.high
+    assert shift.score >= DEFAULT.height
+
+
+def test_what_was_reported_is_the_new_level_and_its_end_is_reported_too():
+    there_and_back = with_step(with_step(level(2), 50, 0.05), 80, 1 / 1.05 - 1)
+    first, second = reports(there_and_back)
+    assert first.effect > 0 > second.effect
+    assert (abs(first.onset - 50), abs(second.onset - 80)) <= (1, 1)
+
+
+@pytest.mark.parametrize("knob", KNOBS)
+@pytest.mark.parametrize("factor", [10, 0.1])
+def test_a_night_that_is_far_off_alone_is_never_reported(knob, factor):
+    plain = [level(seed) for seed in range(20)]
+    spiked = [logs + np.where(np.isin(np.arange(120), (40, 77)), np.log(factor), 0.0) for logs in plain]
+    found = replay(spiked, KNOBS[knob])
+    assert all(abs(shift.effect) < 0.1 for one in found for shift in one)
+    assert sum(map(len, found)) <= sum(map(len, replay(plain, KNOBS[knob]))) + 1
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.0005, 0.002])
+def test_a_drift_is_reported_before_four_percent_though_it_fits_no_level(sd):
+    drift = level(4, sd=sd) + np.clip(np.arange(120) - 59, 0, 20) * np.log1p(0.005)
+    first = reports(drift)[0]
+    assert 60 <= first.reported <= 66 and first.effect > 0
+
+
+def test_constant_histories_and_short_ones_report_nothing():
+    for nights in (0, 1, 2, 7, 8, 40):
+        assert reports(np.zeros(nights)) == []
+    assert replay([], DEFAULT) == []
+
+
+def test_two_modes_are_no_shifts():
+    modes = np.random.default_rng(5).choice([0.0, 0.03], 300, p=[0.7, 0.3]) + level(5, 300, 0.002)
+    assert len(reports(modes)) <= 1
+
+
+def test_the_knobs_ask_for_less_and_less():
+    logs = [with_step(level(seed, sd=0.01), 60, 0.012) for seed in range(40)]
+    counts = [sum(map(len, replay(logs, KNOBS[name]))) for name in ("strict", "default", "sensitive")]
+    assert counts == sorted(counts) and counts[0] < counts[-1]
+
+
+histories = st.lists(
+    st.tuples(
+        st.sampled_from(["level", "step", "spike", "drift", "constant", "modes"]),
+        st.integers(3, 40),
+        st.floats(-0.2, 0.2, allow_nan=False),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(parts=histories, seed=st.integers(0, 1000), ticks=st.sampled_from([0.0, 0.01]), knob=st.sampled_from([*KNOBS]))
+def test_what_a_night_reports_depends_on_no_later_night(parts, seed, ticks, knob):
+    generator, height, logs = np.random.default_rng(seed), 0.0, []
+    for kind, nights, size in parts:
+        noise = np.zeros(nights) if kind == "constant" else generator.normal(0, 0.004, nights)
+        height += size if kind == "step" else 0.0
+        extra = {"drift": np.linspace(0, size, nights), "modes": generator.choice([0, size], nights)}.get(kind, 0.0)
+        logs.append(height + noise + extra)
+        if kind == "spike":
+            logs[-1][nights // 2] += 20 * size
+    history = np.concatenate(logs)
+    if ticks:
+        history = np.round(history / ticks) * ticks
+    whole = reports(history, KNOBS[knob])
+    for nights in range(1, len(history) + 1, 9):
+        assert reports(history[:nights], KNOBS[knob]) == [shift for shift in whole if shift.reported < nights]
+
+
+def test_many_histories_of_any_lengths_at_once_are_each_as_alone():
+    logs = [with_step(level(seed, nights), nights // 2, 0.04) for seed, nights in enumerate((3, 20, 90, 160, 400))]
+    together = replay(logs, DEFAULT)
+    assert together == [reports(one) for one in logs]
+    assert [len(found) > 0 for found in together] == [False, True, True, True, True]
+
+
+def test_the_window_alone_finds_the_last_report_again():
+    for seed in range(10):
+        logs = with_step(level(seed, nights=100), 30 + 6 * seed, 0.05)
+        window = np.concatenate([np.full(WINDOW - 100, np.nan), logs])[None]
+        (found,) = last_reports(window, window_scales(window), DEFAULT)
+        expected = reports(logs)[-1]
+        assert found is not None and found.moved_by(100 - WINDOW).onset == expected.onset
+
+
+def test_a_night_screens_every_series_and_says_what_it_reports_tonight():
+    at = 100
+    stepped = with_step(level(11), at, 0.04)
+    (shift,) = reports(stepped)
+    tonight = stepped[: shift.reported + 1]
+    found = screen_night([tonight, level(12)[: len(tonight)], np.zeros(2)], DEFAULT)
+    assert found[2] is None
+    assert found[0] is not None and found[0].reported_tonight and found[0].last_shift == shift
+    assert found[0].effect == pytest.approx(np.log1p(0.04), abs=0.01) and found[0].score > 10
+    assert found[1] is not None and not found[1].reported_tonight and found[1].score < found[0].score
+    (later,) = screen_night([stepped[: shift.reported + 4]], DEFAULT)
+    assert later is not None and later.last_shift == shift and not later.reported_tonight
+    assert later.score < 5, "against its own level nothing has moved"
+    assert screen_night([], DEFAULT) == []
+
+
+def test_a_floor_of_noise_keeps_a_quiet_history_from_shouting():
+    logs = with_step(level(13, nights=40, sd=0.0002), 38, 0.004)
+    loud, believed = (screen_night([logs], DEFAULT, floors)[0] for floors in ([0.0], [0.006]))
+    assert loud.score > 5 and believed.score < 1 and believed.scale == 0.006
