@@ -86,4 +86,6 @@ def _error(summary: TestSummary, channel: str) -> float:
     processes = getattr(summary.channels[channel], statistic_of(channel))
     if len(processes) < 2 or min(processes) <= 0:
         return 0.0
-    return statistics.stdev(map(math.log, processes)) / math.sqrt(len(processes))
+    logs = list(map(math.log, processes))
+    mean = math.fsum(logs) / len(logs)
+    return math.sqrt(math.fsum((one - mean) ** 2 for one in logs) / (len(logs) - 1) / len(logs))
