@@ -98,7 +98,11 @@ def screen(
         for one, screened in reversed(ranked)  # of a test's channels the one that says most stays
         if screened.score >= LEAST_SCORE and screened.moved_as != "drift"
     }
-    suspects = [_suspect(one, screened, alerts) for one, screened in ranked if screened.score >= LEAST_SCORE]
+    suspects = [
+        _suspect(one, screened, alerts)
+        for one, screened in ranked
+        if screened.score >= LEAST_SCORE or screened.reported_tonight  # a report is made once, and must be seen then
+    ]
     suspects.sort(key=lambda suspect: suspect.alert is not None)  # those that are known come last
     return Screen(
         knob=knob,
@@ -147,16 +151,17 @@ def _why(one: "SeriesValues", screened: "Screened") -> str:
     odds = f"e^{screened.score:.0f}" if screened.score > _TOLD_IN_FULL else f"{math.exp(screened.score):,.0f}"
     noise = f"nights spread by {scale / READS:.2%}"
     if screened.moved_as == "drift":
-        return (
+        told = (
             f"{one.channel} has drifted by {change:+.2%} over the last {screened.nights} nights; {noise}; "
             f"a line is {odds} times likelier than a level"
         )
-    since = one.nights[-min(screened.nights, len(one.nights))].started
-    when = "tonight" if screened.nights == 1 else f"for {screened.nights} nights, since {since:%Y-%m-%d}"
-    told = (
-        f"{one.channel} is {change:+.2%} against the level of {screened.level_nights} nights before, {when}; {noise}; "
-        f"{odds} times likelier with a change than without"
-    )
+    else:
+        since = one.nights[-min(screened.nights, len(one.nights))].started
+        when = "tonight" if screened.nights == 1 else f"for {screened.nights} nights, since {since:%Y-%m-%d}"
+        told = (
+            f"{one.channel} is {change:+.2%} against the level of {screened.level_nights} nights before, {when}; "
+            f"{noise}; {odds} times likelier with a change than without"
+        )
     return f"{told}; reported tonight as a level shift" if screened.reported_tonight else told
 
 

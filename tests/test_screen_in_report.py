@@ -1,0 +1,46 @@
+"""What a night's screen says in the report and on the terminal."""
+
+import numpy as np
+from night_factory import A, equal_weights, night_of
+
+from baselines.policy import Policy
+from baselines.report import Report
+from baselines.suspects import LEAST_SCORE
+from regression_detector import detect, load_policy
+
+DEFAULT: Policy = load_policy("default")
+
+
+def last_night(logs: np.ndarray, tests: tuple[str, ...] = (A,), channel: str = "cpu_time") -> Report:
+    """The report of the last of the nights whose values are given as logarithms, the same for all tests."""
+    nights = [night_of(day, {test: {channel: float(np.exp(log))} for test in tests}) for day, log in enumerate(logs)]
+    return detect(nights[-1], nights[:-1], DEFAULT, weights=equal_weights)
+
+
+def small_step() -> np.ndarray:
+    """A step as large as the noise of a night, up to the night that reports it: sure of it, but no hundred to one."""
+    logs = np.random.default_rng(4).normal(0, 0.01, 80)
+    logs[50:] += 0.01
+    return logs[:72]
+
+
+def drift() -> np.ndarray:
+    """A drift up to a night that reports it as a level shift, while a line says more than a step."""
+    logs = np.random.default_rng(0).normal(0, 0.01, 80) + np.clip(np.arange(80) - 40, 0, 20) * 0.002
+    return logs[:76]
+
+
+def test_a_level_shift_reported_tonight_is_a_suspect_however_small_its_score():
+    (suspect,) = last_night(small_step()).screen.suspects
+    assert suspect.reported and suspect.score < LEAST_SCORE
+    assert suspect.why.endswith("; reported tonight as a level shift")
+
+
+def test_the_night_before_it_is_reported_it_is_none():
+    assert last_night(small_step()[:-1]).screen.suspects == ()
+
+
+def test_a_drift_that_is_reported_tonight_says_so():
+    (suspect,) = last_night(drift()).screen.suspects
+    assert suspect.reported and "has drifted by" in suspect.why
+    assert suspect.why.endswith("; reported tonight as a level shift")
