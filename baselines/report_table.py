@@ -50,13 +50,15 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
 
 
 def _print_screen(screen: Screen) -> None:
-    told = f"{len(screen.suspects)} suspects" if len(screen.suspects) != 1 else "1 suspect"
+    count = len(screen.suspects) + screen.left_out
+    told = f"{count} suspects" if count != 1 else "1 suspect"
     _line(f"screen of {screen.series} series: {told if screen.suspects else 'nothing stands out'}")
     for suspect in screen.suspects[:_MOST_SUSPECTS]:
         alert = f"; alert open since {suspect.alert:%Y-%m-%d}" if suspect.alert else ""
         _line(f"  {suspect.kind}: {suspect.test} {suspect.why}{alert}", "bold" if suspect.reported else None)
-    if len(screen.suspects) > _MOST_SUSPECTS:
-        _line(f"  and {len(screen.suspects) - _MOST_SUSPECTS} more (--json has all)")
+    if count > _MOST_SUSPECTS:
+        there = f"the first {len(screen.suspects)}, and the scores of all" if screen.left_out else "all"
+        _line(f"  and {count - _MOST_SUSPECTS} more (--json has {there})")
     for reason in screen.environment:
         _line(f"perhaps the environment: {reason}", "yellow")
 

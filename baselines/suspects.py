@@ -66,7 +66,8 @@ class Screen(_Schema):
 
     knob: str
     series: int
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[Suspect, ...]  # the best
+    left_out: int = 0  # suspects after those
     scores: tuple[SeriesScore, ...]
     environment: tuple[str, ...]  # reasons to suspect the environment
 
@@ -104,10 +105,12 @@ def screen(
         if screened.score >= LEAST_SCORE or screened.reported_tonight  # a report is made once, and must be seen then
     ]
     suspects.sort(key=lambda suspect: suspect.alert is not None)  # those that are known come last
+    every = [*exact, *suspects]
     return Screen(
         knob=knob,
         series=len(series),
-        suspects=(*exact, *suspects)[:MOST_SUSPECTS],
+        suspects=tuple(every[:MOST_SUSPECTS]),
+        left_out=len(every[MOST_SUSPECTS:]),
         scores=tuple(_score(one, screened) for one, screened in both),
         environment=view_fleet(
             list(moves.values()), len({one.test for one in series}), fingerprint=fingerprint

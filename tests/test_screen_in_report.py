@@ -1,10 +1,12 @@
 """What a night's screen says in the report and on the terminal."""
 
 import numpy as np
+import pytest
 from night_factory import A, equal_weights, night_of
 
 from baselines.policy import Policy
 from baselines.report import Report
+from baselines.report_table import print_report
 from baselines.suspects import LEAST_SCORE
 from regression_detector import detect, load_policy
 
@@ -44,3 +46,16 @@ def test_a_drift_that_is_reported_tonight_says_so():
     (suspect,) = last_night(drift()).screen.suspects
     assert suspect.reported and "has drifted by" in suspect.why
     assert suspect.why.endswith("; reported tonight as a level shift")
+
+
+@pytest.mark.parametrize(
+    ("count", "in_json"), [(12, "all"), (60, "the first 50, and the scores of all")], ids=["few", "more than are kept"]
+)
+def test_the_terminal_says_how_many_suspects_there_are_and_what_the_json_has_of_them(capsys, count, in_json):
+    tests = tuple(f"test_eval[m{index}-cpu-eager]" for index in range(count))
+    report = last_night(small_step(), tests)
+    assert len(report.screen.suspects) == min(count, 50) and len(report.screen.scores) == count
+    print_report(report)
+    shown = capsys.readouterr().out
+    assert f"screen of {count} series: {count} suspects" in shown
+    assert f"and {count - 10} more (--json has {in_json})" in shown
