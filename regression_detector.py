@@ -559,10 +559,11 @@ def detect_command(
 
 
 def _tell_what_there_is(store: Store, tonight: NightSummary) -> None:
-    others = [f"{suite} on {where}" for suite, where in list_series(store)]
+    own = (tonight.suite, tonight.machine_class)
+    others = [f"{suite} on {where}" for suite, where in list_series(store) if (suite, where) != own]
     console.print(
         f"{store.location} has no night of {tonight.suite} on {tonight.machine_class} before this one; "
-        f"it has: {', '.join(others) or 'nothing'}",
+        f"of others it has: {', '.join(others) or 'nothing'}",
         markup=False,
     )
 

@@ -96,6 +96,13 @@ def test_nights_put_into_a_store_become_the_baseline_of_the_next(tmp_path, detec
     assert "inside the alert open since 2026-03-01" in alert.stdout
 
 
+def test_a_first_night_is_told_what_else_the_store_has_and_not_itself(detect, write):
+    first = detect(write(run_of(0, {A: 1.0}, suite="other")), "--store", "store", "--add").stdout.splitlines()[0]
+    assert first == "store has no night of other on cpu-4t before this one; of others it has: nothing"
+    second = detect(write(run_of(1, {A: 1.0})), "--store", "store", "--add").stdout.splitlines()[0]
+    assert second == "store has no night of smoke on cpu-4t before this one; of others it has: other on cpu-4t"
+
+
 def test_runs_can_be_compared_without_a_store(tmp_path, torchbench, write):
     nights = [write(run_of(day, {A: 1.0, B: Status.OOM if day == 2 else 1.0})) for day in range(3)]
     found = torchbench("detect", nights[2], "--control", nights[0], "--control", nights[1])
