@@ -227,9 +227,7 @@ def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, c
 
 def is_of_environment(night: NightSummary, other: NightSummary) -> bool:
     """Whether both were measured in the same environment in the same way."""
-    return not _differ_in_measuring(night, other) and (
-        night.environment.fingerprint == other.environment.fingerprint
-    )
+    return not _differ_in_measuring(night, other) and (night.environment.fingerprint == other.environment.fingerprint)
 
 
 def _differ_in_measuring(one: NightSummary, other: NightSummary) -> bool:
