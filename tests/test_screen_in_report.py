@@ -59,3 +59,12 @@ def test_the_terminal_says_how_many_suspects_there_are_and_what_the_json_has_of_
     shown = capsys.readouterr().out
     assert f"screen of {count} series: {count} suspects" in shown
     assert f"and {count - 10} more (--json has {in_json})" in shown
+
+
+@pytest.mark.parametrize(("factor", "direction"), [(1.2, "slower, or more"), (1 / 1.2, "faster, or less")])
+def test_tests_that_need_more_memory_together_are_not_said_to_be_slower(factor, direction):
+    logs = np.random.default_rng(1).normal(0, 0.01, 24)
+    logs[-1] += np.log(factor)
+    tests = tuple(f"test_eval[m{index}-cpu-eager]" for index in range(10))
+    (reason,) = last_night(logs, tests, "cpu_memory").screen.environment
+    assert reason == f"10 of 10 tests moved alike ({direction}) within 2 nights"

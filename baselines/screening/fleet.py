@@ -44,7 +44,7 @@ class FleetView:
         if self.canaries:
             found.append(f"tests of a frozen build moved: {', '.join(self.canaries)}")
         if self.series >= FEWEST_SERIES and self.share > ALIKE_SHARE:
-            direction = "slower" if self.larger else "faster"
+            direction = "slower, or more" if self.larger else "faster, or less"  # of a test it may be its memory
             found.append(
                 f"{self.alike} of {self.series} tests moved alike ({direction}) within {NIGHTS_TOGETHER} nights"
             )
