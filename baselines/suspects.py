@@ -104,7 +104,8 @@ def screen(
         for one, screened in ranked
         if screened.score >= LEAST_SCORE or screened.reported_tonight  # a report is made once, and must be seen then
     ]
-    suspects.sort(key=lambda suspect: suspect.alert is not None)  # those that are known come last
+    # What is reported tonight is said this once, so it comes first; what has an open alert is known, and comes last.
+    suspects.sort(key=lambda suspect: (suspect.alert is not None, not suspect.reported))
     every = [*exact, *suspects]
     return Screen(
         knob=knob,

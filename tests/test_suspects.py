@@ -96,6 +96,18 @@ def test_exact_changes_come_first_and_tests_with_an_open_alert_last():
     assert screen.suspects[2].alert == opened and screen.suspects[2].severe
 
 
+def test_what_is_reported_tonight_comes_before_what_only_stands_out():
+    both = nights(60, lambda day, test: 1.02 if test == A and day >= 57 else 1.5 if test == B and day >= 59 else 1.0)
+    for count in range(58, 61):
+        suspects = screen_of(both[:count]).suspects
+        reported = [one.reported for one in suspects]
+        assert reported == sorted(reported, reverse=True)
+        if count == 60 and any(reported):
+            assert suspects[0].test == A and suspects[-1].test == B
+            return
+    pytest.fail("the step of A was not reported in the night in which B jumped")
+
+
 def test_nights_of_an_alert_of_low_coverage_or_throttled_are_no_level():
     slow = nights(40, lambda day, test: 1.2 if test == A and 20 <= day < 39 else 1.0)
     (known,) = [one for one in screen_of(slow).scores if one.test == A]

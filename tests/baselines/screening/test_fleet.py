@@ -10,7 +10,7 @@ def moves(count, onset=-1, larger=True, first=0):
 def test_many_tests_that_move_alike_within_two_nights_are_a_reason():
     found = view_fleet([*moves(3, -1), *moves(4, -2, first=3), *moves(2, -9, first=7)], 20)
     assert (found.alike, found.larger, round(found.share, 2)) == (7, True, 0.35)
-    assert found.reasons == ("7 of 20 tests moved alike (slower) within 2 nights",)
+    assert found.reasons == ("7 of 20 tests moved alike (slower, or more) within 2 nights",)
 
 
 def test_moves_of_both_directions_nights_apart_or_of_few_tests_are_none():
