@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from baselines.screening.noise import FloatArray
 
 CAP = 3.0  # in scales: what is further away than this costs no more, so that a spike is cheaper than two jumps
-STEP = 0.5  # of the grid, in scales
+STEP = 0.4  # of the grid, in scales
 IntArray = NDArray[np.int64]
 
 
@@ -27,7 +27,9 @@ def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> IntArray
     there = np.isfinite(logs)
     values = np.where(there, logs, 0.0).astype(np.float32)
     weights = np.where(there, 1 / scales, 0.0).astype(np.float32)  # a night that is not there fits every level
-    levels = _grid(logs, STEP * np.nanmedian(np.where(there, scales, np.nan), axis=1))
+    # In halves of powers of two, so that the grid of a night is that of the nights before it, most of the time.
+    step = np.exp2(np.rint(2 * np.log2(STEP * np.nanmedian(np.where(there, scales, np.nan), axis=1))) / 2)
+    levels = _grid(logs, step)
     starts = np.zeros((windows, nights), dtype=np.int64)
     rows = np.arange(windows)
     cost = np.zeros_like(levels)

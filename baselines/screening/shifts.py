@@ -44,9 +44,9 @@ class Knob:
 
 
 KNOBS: dict[KnobName, Knob] = {
-    "strict": Knob(16, 3.0, 3.9),
-    "default": Knob(16, 3.0, 2.4),
-    "sensitive": Knob(14, 2.2, 2.0),
+    "strict": Knob(15, 3.0, 3.9),
+    "default": Knob(15, 3.0, 2.4),
+    "sensitive": Knob(13, 2.2, 2.0),
 }
 
 
