@@ -134,10 +134,10 @@ def reports_of_night(
     """What a night reports, as (row, shift), a row's oldest first.
 
     logs, scales and starts: (series, nights), of which those up to `night` are looked at; last: (series,), the onset
-    that was last reported. All positions are columns.
+    that was last reported, negative if it has left the window. All positions are columns.
     """
     found: list[tuple[int, Shift]] = []
-    last = last.copy()
+    last = np.maximum(0, last)  # a negative column would be one of the newest nights
     path = _boundaries(starts, night, last)
     runs = _runs_beyond(logs, scales, starts, night, last)
     for boundaries, ends in [*reversed(path), (runs, np.full(len(logs), night + 1))]:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baselines.screening.screen import screen_night
-from baselines.screening.shifts import KNOBS, WINDOW, last_reports, replay, window_scales
+from baselines.screening.shifts import KNOBS, WINDOW, last_reports, replay, reports_of_night, window_scales
 
 DEFAULT = KNOBS["default"]
 
@@ -101,6 +101,14 @@ def test_what_a_night_reports_depends_on_no_later_night(parts, seed, ticks, knob
     whole = reports(history, KNOBS[knob])
     for nights in range(1, len(history) + 1, 9):
         assert reports(history[:nights], KNOBS[knob]) == [shift for shift in whole if shift.reported < nights]
+
+
+def test_before_the_oldest_boundary_of_a_window_come_no_newest_nights():
+    logs, scales = np.zeros((1, WINDOW)), np.full((1, WINDOW), 1e-3)
+    logs[:, -12:] = 0.05
+    starts = np.where(np.arange(WINDOW) < 8, 0, 8)[None]  # a path with one boundary, at which nothing changes
+    for last in (0, -30, -1000):
+        assert reports_of_night(logs, scales, starts, WINDOW - 1, np.array([last]), DEFAULT) == []
 
 
 def test_many_histories_of_any_lengths_at_once_are_each_as_alone():
