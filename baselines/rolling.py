@@ -66,7 +66,7 @@ def rolling_baseline(
 ) -> Baseline:
     """Median of the last valid nights' locations. `history` is oldest first, without tonight."""
     comparable = segment(tonight, history, test, channel)
-    valid = _within(valid, comparable)
+    valid = valid_within(valid, comparable.nights[0].started if comparable.ended_by and comparable.nights else None)
     values: list[float] = []
     newest: datetime | None = None
     unusable: Counter[str] = Counter()
@@ -86,12 +86,11 @@ def rolling_baseline(
     return Baseline(comparable, None, reason=f"no valid night in the segment: {found}{ended}")
 
 
-def _within(valid: ValidNights, comparable: Segment) -> ValidNights:
+def valid_within(valid: ValidNights, began: datetime | None) -> ValidNights:
     """Without the masks that began before the segment, where something ended it: an alert tells of a test as it was,
-    and of nothing that came after a change of workload or environment."""
-    if not comparable.ended_by or not comparable.nights:
+    and of nothing that came after a change of workload or environment. None: nothing ended it."""
+    if began is None or not valid.masks:
         return valid
-    began = comparable.nights[0].started
     return replace(valid, masks=tuple(mask for mask in valid.masks if mask.since >= began))
 
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
@@ -223,6 +223,25 @@ def segment(tonight: NightSummary, history: Sequence[NightSummary], test: str, c
         return Segment(tuple(reversed(nights)))
     night, change = elsewhere
     return Segment(tuple(reversed(nights)), change.kind, f"{change.reason} after {night.started:%Y-%m-%d}")
+
+
+def comparable_nights(
+    tonight: NightSummary, history: Sequence[NightSummary], alike: Sequence[bool], test: str
+) -> Iterator[NightSummary]:
+    """The nights of a test's segment, the newest first, as `segment` has them of a channel whose unit never changed.
+
+    `alike` says per night of the history whether it is of tonight's environment: that holds for all tests, and of
+    thousands of series it need not be found again.
+    """
+    workload = tonight.tests[test].workload.hash
+    for night, is_alike in zip(reversed(history), reversed(alike), strict=True):
+        before = night.tests.get(test)
+        if before is not None and before.workload.hash != workload:
+            return
+        if is_alike:
+            yield night
+        elif tonight.started - night.started > TURNS:
+            return
 
 
 def is_of_environment(night: NightSummary, other: NightSummary) -> bool:

@@ -1,16 +1,25 @@
 """The series of a night as arrays: one value per comparable night and series, for the screen."""
 
+import itertools
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.rolling import ValidNights, is_usable
+from baselines.rolling import Mask, ValidNights, valid_within
 from baselines.screening.runners import on_one_runner
-from baselines.series import NightSummary, Statistic, TestSummary, segment
+from baselines.screening.shifts import WINDOW
+from baselines.series import (
+    ChannelSummary,
+    NightSummary,
+    Statistic,
+    TestSummary,
+    comparable_nights,
+    is_of_environment,
+)
 from torchbenchmark.channels import CHANNELS
 
 # The probe is the host's speed; a rate is the inverse of a time that is there.
@@ -52,40 +61,89 @@ def statistic_of(channel: str) -> Statistic:
 def series_of_night(
     tonight: NightSummary, history: Sequence[NightSummary], valid: Mapping[str, ValidNights]
 ) -> list[SeriesValues]:
-    """Every series that tonight has a value of. `history` is oldest first, without tonight; `valid` says per test which
-    nights count."""
+    """Every series that tonight has a value of, with its newest nights. `history` is oldest first, without tonight;
+    `valid` says per test which nights count."""
+    alike = [is_of_environment(night, tonight) for night in history]
     found = []
     for test in tonight.ok_tests:
-        for channel in screened_channels(tonight.tests[test]):
-            comparable = segment(tonight, history, test, channel).nights
-            nights, values, errors = [], [], []
-            for night in (*comparable, tonight):
-                value = _value(night, test, channel, None if night is tonight else valid[test])
-                if value is not None:
-                    nights.append(night)
-                    values.append(value)
-                    errors.append(_error(night.tests[test], channel))
-            if nights and nights[-1] is tonight:
-                error = statistics.median(errors)
-                found.append(SeriesValues(test, channel, tuple(nights), np.array(values), error))
+        gathered = [_Gathered(tonight, test, channel) for channel in screened_channels(tonight.tests[test])]
+        gathered = [one for one in gathered if one.values]
+        nights: Iterable[NightSummary] = comparable_nights(tonight, history, alike, test)
+        if valid[test].masks:
+            nights = list(nights)
+            for one in gathered:
+                one.masks = valid_within(valid[test], _began(one, nights, history)).masks
+        _gather(gathered, nights, valid[test])
+        found += [one.series() for one in gathered]
     return found
 
 
-def _value(night: NightSummary, test: str, channel: str, valid: ValidNights | None) -> float | None:
-    summary = night.tests.get(test)
-    if summary is None or not summary.ok or channel not in summary.channels:
-        return None
-    if valid is not None and (not valid.covers(night) or valid.mask_of(night) is not None or summary.throttled):
-        return None
-    value = summary.channels[channel].location(statistic_of(channel))
-    return value if is_usable(channel, value) and value > 0 else None
+def _began(one: "_Gathered", nights: Sequence[NightSummary], history: Sequence[NightSummary]) -> datetime | None:
+    """When the segment of a series began, if something ended it; `nights` are those of its test, newest first."""
+    own = list(itertools.takewhile(one.has_unit_of, nights))
+    return own[-1].started if own and own[-1] is not history[0] else None
 
 
-def _error(summary: TestSummary, channel: str) -> float:
-    """From the spread of the processes, which a night's value is made of."""
-    processes = getattr(summary.channels[channel], statistic_of(channel))
-    if len(processes) < 2 or min(processes) <= 0:
-        return 0.0
-    logs = list(map(math.log, processes))
-    mean = math.fsum(logs) / len(logs)
-    return math.sqrt(math.fsum((one - mean) ** 2 for one in logs) / (len(logs) - 1) / len(logs))
+def _gather(gathered: "Sequence[_Gathered]", nights: Iterable[NightSummary], valid: ValidNights) -> None:
+    """Fill series of one test with its nights, newest first, until each is full or its unit was another."""
+    growing = list(gathered)
+    for night in nights:
+        if not growing:
+            return
+        summary = night.tests.get(growing[0].test)
+        if summary is None:
+            continue
+        counts = summary.ok and not summary.throttled and valid.covers(night)
+        for one in growing[:]:
+            there = summary.channels.get(one.channel)
+            if there is None:
+                continue
+            if there.unit != one.unit:
+                growing.remove(one)
+            elif counts and not (one.masks and any(mask.holds(night.started) for mask in one.masks)):
+                one.add(night, there)
+                if len(one.values) == WINDOW:
+                    growing.remove(one)
+
+
+class _Gathered:
+    """What is known so far of a series, newest night first."""
+
+    def __init__(self, tonight: NightSummary, test: str, channel: str) -> None:
+        self.test, self.channel = test, channel
+        summary = tonight.tests[test].channels[channel]
+        self.unit, self._statistic = summary.unit, statistic_of(channel)
+        self.masks: tuple[Mask, ...] = ()
+        self.nights: list[NightSummary] = []
+        self.values: list[float] = []
+        self._processes: list[tuple[float, ...]] = []
+        self.add(tonight, summary)
+
+    def has_unit_of(self, night: NightSummary) -> bool:
+        summary = night.tests.get(self.test)
+        there = summary.channels.get(self.channel) if summary is not None else None
+        return there is None or there.unit == self.unit
+
+    def add(self, night: NightSummary, summary: ChannelSummary) -> None:
+        """The night's value, if a ratio can be formed with it."""
+        value = summary.location(self._statistic)
+        if value > 0:  # what is not finite is nan there
+            self.nights.append(night)
+            self.values.append(value)
+            self._processes.append(getattr(summary, self._statistic))
+
+    def series(self) -> SeriesValues:
+        values = np.array(self.values[::-1])
+        return SeriesValues(self.test, self.channel, tuple(reversed(self.nights)), values, _error(self._processes))
+
+
+def _error(nights: Sequence[tuple[float, ...]]) -> float:
+    """The median over the nights of what the spread of a night's processes says of their mean."""
+    errors = np.zeros(len(nights))
+    counts = np.fromiter(map(len, nights), dtype=np.int64)
+    for count in set(counts.tolist()) - {0, 1}:
+        rows = np.flatnonzero(counts == count)
+        processes = np.array([nights[row] for row in rows])
+        positive = (processes > 0).all(axis=1)
+        errors[rows[positive]] = np.log(processes[positive]).std(axis=1, ddof=1) / math.sqrt(count)
+    return float(np.median(errors))
