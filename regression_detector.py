@@ -23,6 +23,7 @@ from baselines.report import CountChange, Judgement, NightRef, Report, Row, Stat
 from baselines.report_table import print_report
 from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
 from baselines.runs import list_series, run_prefix, store_run
+from baselines.screening import WINDOW
 from baselines.series import (
     TURNS,
     NightSummary,
@@ -52,7 +53,6 @@ BLIND_NIGHTS = 3  # in a row without any comparison: then it is no beginning any
 _ROUNDING = 1e-9  # 1.07 / 1.0 - 1 is a little more than 0.07; a change of exactly the limit is not above it
 _LARGEST_RATIO = 1e9  # no build is that much slower or faster: one side is not what it says
 _READ_AHEAD = 4  # nights read per night wanted: not every night has every test
-_SCREENED_NIGHTS = 150  # that the screen looks at
 
 Weights = Callable[[Collection[str]], Mapping[str, float]]
 
@@ -585,7 +585,7 @@ def read_history(
         store,
         tonight.suite,
         tonight.machine_class,
-        max(_SCREENED_NIGHTS, policy.nights * _READ_AHEAD),
+        max(WINDOW, policy.nights * _READ_AHEAD),
         before=before,
         wanted=wanted,
     )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from baselines.rolling import Mask, ValidNights, valid_within
+from baselines.screening import WINDOW
 from baselines.screening.runners import on_one_runner
-from baselines.screening.shifts import WINDOW
 from baselines.series import (
     ChannelSummary,
     NightSummary,

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,7 @@ def read(path: Path, value: str | None) -> Gathering:
             f"{path}: no results in it; expected MACHINE/machine.json and files beside it, as asv keeps"
         )
     files.sort(key=lambda one: (*one.place, one.date, one.commit))
-    for _, group in itertools.groupby(files, key=lambda one: one.place):
-        for position, file in enumerate(group):
-            try:
-                _add_file(gathering, file, position, known)
-            except BaselineError as error:
-                gathering.left_out.append(str(error))
+    gathering.add_in_order(files, partial(_add_file, known))
     return gathering
 
 
@@ -111,7 +107,7 @@ def _known_benchmarks(root: Path) -> dict[str, dict[str, Any]]:
     return {}
 
 
-def _add_file(gathering: Gathering, file: _ResultFile, position: int, known: Mapping[str, dict[str, Any]]) -> None:
+def _add_file(known: Mapping[str, dict[str, Any]], gathering: Gathering, file: _ResultFile, position: int) -> None:
     """All of the file or, if anything in it is wrong, nothing."""
     document = _load(file.path)  # again: all files of a long history need not be in memory at once
     time = _time(file.date)

@@ -7,15 +7,26 @@ memory can be read as long as their points are not.
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from baselines.errors import BaselineError
 from baselines.histories.history import Better, Described, History, Reading
 
+
+class Placed(Protocol):
+    """What one run of one machine gave."""
+
+    @property
+    def place(self) -> tuple[str, ...]: ...
+
+
+R = TypeVar("R", bound=Placed)
 _NOTHING = Described()
 _DEFAULT_BETTER: Better = "lower"
 
@@ -46,6 +57,16 @@ class Gathering:
     @property
     def series(self) -> list[str]:
         return list(self._series)
+
+    def add_in_order(self, runs: "Iterable[R]", add: "Callable[[Gathering, R, int], None]") -> None:
+        """Add the runs of each place (runs are in the order of their `place`), a night each; one that raises
+        BaselineError is left out and told."""
+        for _, group in groupby(runs, key=lambda run: run.place):
+            for position, run in enumerate(group):
+                try:
+                    add(self, run, position)
+                except BaselineError as error:
+                    self.left_out.append(str(error))
 
     def describe(self, series: str, described: Described) -> None:
         """Unit and direction as the format knows them; the last call counts."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 
 from baselines.errors import BaselineError
@@ -58,12 +58,7 @@ def read(path: Path, value: str | None) -> Gathering:
         except BaselineError as error:
             gathering.left_out.append(str(error))
     runs.sort(key=lambda run: (*run.place, run.time, str(run.path)))
-    for _, group in groupby(runs, key=lambda run: run.place):
-        for position, run in enumerate(group):
-            try:
-                _add_run(gathering, run, position, value)
-            except BaselineError as error:
-                gathering.left_out.append(str(error))
+    gathering.add_in_order(runs, partial(_add_run, value))
     return gathering
 
 
@@ -94,7 +89,7 @@ def _variant(name: str) -> str:
     return rest if rest.startswith("trunk") and version else name
 
 
-def _add_run(gathering: Gathering, run: _Run, position: int, member: str | None) -> None:
+def _add_run(member: str | None, gathering: Gathering, run: _Run, position: int) -> None:
     text = read_text(run.path)
     if run.kind == "perfstat":
         if member is not None:

@@ -2,4 +2,6 @@
 
 from typing import Literal
 
+WINDOW = 150  # nights that the screen looks at
+
 KnobName = Literal["strict", "default", "sensitive"]  # how much evidence a report needs

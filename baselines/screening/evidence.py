@@ -6,9 +6,8 @@ It ranks, it does not decide: a report (shifts.py) waits until it is sure, a ran
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from baselines.screening.noise import READS, FloatArray
+from baselines.screening.noise import READS, FloatArray, IntArray
 from baselines.screening.shift_test import FLOOR
 
 WINDOWS = range(1, 15)  # the last nights that may be the new level
@@ -28,12 +27,12 @@ class Evidence:
     """Per series, shape (series,): the window that says most, and what it says."""
 
     score: FloatArray  # nats less the price of the window; -inf where there are too few nights
-    nights: NDArray[np.int64]  # of the new level, tonight among them
+    nights: IntArray  # of the new level, tonight among them
     effect: FloatArray  # ln(new / old)
-    level_nights: NDArray[np.int64]
+    level_nights: IntArray
 
 
-def step_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]) -> Evidence:
+def step_evidence(logs: FloatArray, scales: FloatArray, began: IntArray) -> Evidence:
     """The largest log-likelihood ratio of a step n nights ago against none, over n = 1 ... 14.
 
     logs: (series, nights), tonight last, shorter series beginning with nan; scales: (series,), of the night before
@@ -68,7 +67,7 @@ def step_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]
     return best
 
 
-def drift_evidence(logs: FloatArray, scales: FloatArray, began: NDArray[np.int64]) -> Evidence:
+def drift_evidence(logs: FloatArray, scales: FloatArray, began: IntArray) -> Evidence:
     """The log-likelihood ratio of a line through the nights of the current level against no slope, over the last 60.
 
     Theil (1950) and Sen (1968): the slope is the median over all pairs of nights. Arguments as of step_evidence; none

@@ -1,7 +1,7 @@
 """What the series of a class did together: reasons to suspect the environment, never a verdict.
 
-A quarter of a machine's series moving within two nights marks nearly all changes of the environment, but most changes
-of a compiler as well: it takes the last good build, measured tonight, to tell them apart.
+Many series of a machine that move within two nights are the mark of a change of the environment, but of one of a
+compiler as well: it takes the last good build, measured tonight, to tell them apart.
 """
 
 from collections.abc import Collection, Mapping, Sequence

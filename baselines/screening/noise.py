@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 NEIGHBOURS = 3  # a night is held against the median of so many before it
 WINDOW = 60  # distances, the newest among them

@@ -9,11 +9,10 @@ that one finds splits a few nights too early, and the rest of the step again lat
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.screening.noise import FloatArray
+from baselines.screening.noise import FloatArray, IntArray
 
 CAP = 3.0  # in scales: what is further away than this costs no more, so that a spike is cheaper than two jumps
 STEP = 0.4  # of the grid, in scales
-IntArray = NDArray[np.int64]
 
 
 def best_paths(logs: FloatArray, scales: FloatArray, penalty: float) -> IntArray:

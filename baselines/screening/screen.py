@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from baselines.screening import WINDOW
 from baselines.screening.evidence import Evidence, drift_evidence, step_evidence
-from baselines.screening.noise import SMALLEST, FloatArray
-from baselines.screening.shifts import WINDOW, Knob, Shift, last_reports, window_scales
+from baselines.screening.noise import SMALLEST, FloatArray, IntArray
+from baselines.screening.shifts import Knob, Shift, last_reports, window_scales
 
 MovedAs = Literal["jump", "step", "drift"]
 
@@ -82,7 +82,7 @@ def _screened(
     )
 
 
-def _windows(histories: Sequence[FloatArray]) -> tuple[FloatArray, NDArray[np.int64]]:
+def _windows(histories: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
     """The last nights of all, right-aligned after nan, shape (series, WINDOW); and what to add to a column of them."""
     logs = np.full((len(histories), WINDOW), np.nan)
     offsets = np.zeros(len(histories), dtype=np.int64)

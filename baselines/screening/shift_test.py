@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.screening.noise import FloatArray
+from baselines.screening.noise import FloatArray, IntArray
 from baselines.screening.potts import CAP
 
-IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 SIDE = 20  # nights a side that are looked at

@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from baselines.screening import KnobName
-from baselines.screening.noise import SMALLEST, FloatArray, running_scale
+from baselines.screening import WINDOW, KnobName
+from baselines.screening.noise import SMALLEST, FloatArray, IntArray, running_scale
 from baselines.screening.potts import CAP, best_paths
 from baselines.screening.shift_test import (
     SIDE,
-    IntArray,
     Sides,
     compare_levels,
     date,
@@ -24,7 +23,6 @@ from baselines.screening.shift_test import (
     trimmed_means,
 )
 
-WINDOW = 150  # nights
 BOUNDARIES = 4  # of the best path, the newest ones, that a night looks at
 FEWEST_BEFORE, FEWEST_AFTER = 5, 3  # nights on either side of a boundary
 FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough ...

@@ -13,7 +13,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,17 @@ def sources(registry: Registry, names: Iterable[str]) -> list[ModelSource]:
     return [ModelSource(name, registry.model(name).folder) for name in names]
 
 
+@contextmanager
+def ready_zygote(models: list[ModelSource]) -> Iterator[Zygote]:
+    """One that has imported the models."""
+    with tempfile.TemporaryDirectory() as scratch:
+        zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "bench", Path(scratch), {})
+        with zygote:
+            zygote.preload(models)
+            zygote.wait_ready()
+            yield zygote
+
+
 def time_to_first_tensor(device: str, models: list[ModelSource]) -> dict[str, list[float]]:
     """Seconds from request to first tensor, forked and spawned by turns, from one zygote that imported `models`."""
     seconds: dict[str, list[float]] = {"fork": [], "spawn": []}
@@ -64,25 +76,21 @@ def time_to_first_tensor(device: str, models: list[ModelSource]) -> dict[str, li
         "preset": "tiny", "training_mode": "", "threads": 1, "budget_s": 0.01, "warmup_cap_s": 0.01,
         "min_unit_s": 0.01, "min_samples": 1,
     }  # fmt: skip
-    with tempfile.TemporaryDirectory() as scratch:
-        zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "bench", Path(scratch), {})
-        with zygote:
-            zygote.preload(models)
-            zygote.wait_ready()
-            for _ in range(REPEATS):
-                for start_method in seconds:
-                    reached: list[float] = []
-                    began = time.monotonic()
+    with ready_zygote(models) as zygote:
+        for _ in range(REPEATS):
+            for start_method in seconds:
+                reached: list[float] = []
+                began = time.monotonic()
 
-                    def note(stage: str, reached: list[float] = reached) -> None:
-                        if stage == FIRST_TENSOR:
-                            reached.append(time.monotonic())
+                def note(stage: str, reached: list[float] = reached) -> None:
+                    if stage == FIRST_TENSOR:
+                        reached.append(time.monotonic())
 
-                    outcome = zygote.measure(
-                        models[0], spec, start_method=start_method, timeout_s=300, memory_limit=None, on_stage=note
-                    )
-                    assert outcome.status == "ok", outcome
-                    seconds[start_method].append(reached[0] - began)
+                outcome = zygote.measure(
+                    models[0], spec, start_method=start_method, timeout_s=300, memory_limit=None, on_stage=note
+                )
+                assert outcome.status == "ok", outcome
+                seconds[start_method].append(reached[0] - began)
     return seconds
 
 
@@ -95,23 +103,19 @@ def profiled_seconds(models: list[ModelSource]) -> dict[str, tuple[float, float]
         "training_mode": "", "threads": 1, "budget_s": budget, "warmup_cap_s": WARMUP_CAP_BUDGETS * budget,
         "min_unit_s": MIN_UNIT_S, "min_samples": MIN_SAMPLES,
     }  # fmt: skip
-    with tempfile.TemporaryDirectory() as scratch:
-        zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "bench", Path(scratch), {})
-        with zygote:
-            zygote.preload(models)
-            zygote.wait_ready()
-            for model, test in itertools.product(models, ("train", "eval")):
-                entered: list[tuple[str, float]] = []
+    with ready_zygote(models) as zygote:
+        for model, test in itertools.product(models, ("train", "eval")):
+            entered: list[tuple[str, float]] = []
 
-                def note(stage: str, entered: list[tuple[str, float]] = entered) -> None:
-                    entered.append((stage, time.monotonic()))
+            def note(stage: str, entered: list[tuple[str, float]] = entered) -> None:
+                entered.append((stage, time.monotonic()))
 
-                outcome = zygote.measure(
-                    model, spec | {"test": test}, start_method="fork", timeout_s=300, memory_limit=None, on_stage=note
-                )
-                assert outcome.status == "ok", outcome
-                at = [stage for stage, _ in entered].index(PROFILED)
-                found[f"{model.name} {test}"] = (entered[at + 1][1] - entered[at][1], outcome.seconds)
+            outcome = zygote.measure(
+                model, spec | {"test": test}, start_method="fork", timeout_s=300, memory_limit=None, on_stage=note
+            )
+            assert outcome.status == "ok", outcome
+            at = [stage for stage, _ in entered].index(PROFILED)
+            found[f"{model.name} {test}"] = (entered[at + 1][1] - entered[at][1], outcome.seconds)
     return found
 
 

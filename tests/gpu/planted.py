@@ -36,6 +36,7 @@ HOST_TESTS = ("planted_resnet50", "planted_mobilenet_v2")
 HOST_PAIRS = 12
 HOST_SHARE = 0.1  # of the latency, added as Python work
 HOST_OPERATORS = 20
+ONE_SLOPE = 0.77  # what a study of all tests together fitted, before a pair followed the host as far as it waits for it
 
 WRAPPER = '''"""{model}, with one kernel more, whose length the environment says, and with Python work beside it."""
 
@@ -231,6 +232,7 @@ def tell(into: Path, noise: Path | None) -> None:
     from torchbenchmark.paired.results import collapse, measured_tests
 
     tables = [None, read_noise_table(noise)] if noise else [None]
+    same_host_work: dict[str, list[Any]] = {}  # pairs whose sides do the same on the host, by test
     told = json.loads((into / "told.json").read_text())
 
     def name_of(test: str) -> str:
@@ -239,6 +241,8 @@ def tell(into: Path, noise: Path | None) -> None:
     for file in sorted(into.glob("*.jsonl")):
         pairs = read_pairs(file)
         tests = [collapse(pairs, test) for test in measured_tests(pairs)]
+        for one in tests if not file.stem.startswith("host-") else ():
+            same_host_work.setdefault(one.test, []).extend(one.pairs)
         for table in tables:
             comparison = judged(tests, Criterion(), table)
             called = [one for one in comparison.effects if one.verdict in ("slower", "faster")]
@@ -260,6 +264,35 @@ def tell(into: Path, noise: Path | None) -> None:
                     print(f"  {count.test:52s} {count.channel} {count.verdict}: {count.base} {count.head}")
         if file.stem.startswith(("host-spinning", "aa")):
             tell_pairs_needed(tests, tables[-1])
+    tell_spread_by_rule(same_host_work)
+
+
+def tell_spread_by_rule(pairs: dict[str, list[Any]]) -> None:
+    """How far the latencies of pairs lie apart whose sides do the same on the host: as they are, adjusted by the probe
+    with one slope for all tests, and as far as the host sets the test's time."""
+    from torchbenchmark.paired.host_speed import PROBE, SLOPES, host_log_ratio
+
+    print("\nspread of a pair's latency (root mean square of the logarithms), and the slope on the probe")
+    kept: dict[str, list[float]] = {}
+    for test, several in pairs.items():
+        latency = [math.log(pair.head["latency"] / pair.base["latency"]) for pair in several]
+        probe = [math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in several]
+        hosts = [host_log_ratio(pair.base, pair.head, "cuda") or 0.0 for pair in several]
+        slope = sum(a * b for a, b in zip(latency, probe, strict=True)) / sum(b * b for b in probe)
+        busy = statistics.median(pair.base["gpu_busy"] / pair.base["latency"] for pair in several)
+        rules = {
+            "as it is": latency,
+            f"by one slope of {ONE_SLOPE}": [a - ONE_SLOPE * b for a, b in zip(latency, probe, strict=True)],
+            f"as far as it waits for the host, {SLOPES['cuda']}": [
+                a - SLOPES["cuda"] * b for a, b in zip(latency, hosts, strict=True)
+            ],
+        }
+        spreads = {name: math.sqrt(statistics.fmean(a * a for a in ratios)) for name, ratios in rules.items()}
+        for name, spread in spreads.items():
+            kept.setdefault(name, []).append(spread)
+        shown = ", ".join(f"{spread:.1%} {name}" for name, spread in spreads.items())
+        print(f"  {test:52s} {len(several)} pairs, busy {busy:.0%}, slope {slope:.2f}: {shown}")
+    print("  geometric means: " + ", ".join(f"{statistics.geometric_mean(s):.1%} {name}" for name, s in kept.items()))
 
 
 def tell_pairs_needed(tests: Any, noise: Any) -> None:

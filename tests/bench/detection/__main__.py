@@ -23,6 +23,7 @@ PARTS = {  # module: heading
     "other_detectors": "Beside other detectors",
     "injected_steps": "Steps, drifts and spikes put into real stretches",
     "cost": "Time and memory",
+    "agreement": "The nightly beside the replay",
     "ranking": "Ranking: suspects of the first three nights",
 }
 NEEDED = (  # seen from the folder of the histories
