@@ -45,11 +45,11 @@ def screen_night(
     logs, offsets = _windows(histories)
     least = np.full(len(histories), SMALLEST) if floors is None else np.maximum(SMALLEST, np.asarray(floors))
     scales = window_scales(logs, least)
-    shifts = last_reports(logs, scales, knob)
-    began = np.array([0 if shift is None else shift.onset for shift in shifts], dtype=np.int64)
+    reports = last_reports(logs, scales, knob)
+    shifts = [several[-1] if several else None for several in reports]
     # A level that was reported tonight is not old yet: the evidence is held against the one before.
-    tonight = np.array([shift is not None and shift.reported == WINDOW - 1 for shift in shifts], dtype=bool)
-    began[tonight] = 0
+    earlier = [[shift.onset for shift in several if shift.reported < WINDOW - 1] for several in reports]
+    began = np.array([onsets[-1] if onsets else 0 for onsets in earlier], dtype=np.int64)
     before_tonight = np.where(np.isnan(scales[:, -2]), least, scales[:, -2])
     steps, drifts = (find(logs, before_tonight, began) for find in (step_evidence, drift_evidence))
     return [
@@ -68,7 +68,8 @@ def _screened(
         return None
     reported = shift is not None and shift.reported == WINDOW - 1
     score, nights, effect = float(found.score[row]), int(found.nights[row]), float(found.effect[row])
-    if shift is not None and reported and shift.score**2 / 2 > score:  # the statistic is a z, and z^2 / 2 is in nats
+    # The statistic is a z, and z^2 / 2 is in nats. A report is made once; a jump of tonight to the other side can wait.
+    if shift is not None and reported and (shift.score**2 / 2 > score or shift.effect * effect < 0):
         score, nights, effect, moved_as = shift.score**2 / 2, WINDOW - shift.onset, shift.effect, "step"
     return Screened(
         score=score,

@@ -96,23 +96,23 @@ def replay(histories: Sequence[FloatArray], knob: Knob) -> list[list[Shift]]:
     return found
 
 
-def last_reports(logs: FloatArray, scales: FloatArray, knob: Knob) -> list[Shift | None]:
-    """The newest report of each row, as the nights of its window would have made them one after the other.
+def last_reports(logs: FloatArray, scales: FloatArray, knob: Knob) -> list[list[Shift]]:
+    """The reports of each row, oldest first, as the nights of its window would have made them one after the other.
 
     logs and scales: (series, WINDOW), the newest night last, shorter series beginning with nan. Positions are columns.
     """
     starts = best_paths(logs, scales, knob.penalty)
     first = WINDOW - np.isfinite(logs).sum(axis=1)
-    newest: list[Shift | None] = [None] * len(logs)
+    found: list[list[Shift]] = [[] for _ in logs]
     last = first.copy()
     for night in range(FEWEST_BEFORE + FEWEST_AFTER - 1, WINDOW):
         moved = (starts[:, night] > last) | (_runs_beyond(logs, scales, starts, night, last) > 0)
         rows = np.flatnonzero(moved & (night - first >= FEWEST_BEFORE + FEWEST_AFTER - 1))
         if len(rows):
             for row, shift in reports_of_night(logs[rows], scales[rows], starts[rows], night, last[rows], knob):
-                newest[rows[row]] = shift
+                found[rows[row]].append(shift)
                 last[rows[row]] = shift.onset
-    return newest
+    return found
 
 
 def window_scales(logs: FloatArray, floors: FloatArray | float = SMALLEST) -> FloatArray:

@@ -123,8 +123,7 @@ def test_the_window_alone_finds_the_last_report_again():
         logs = with_step(level(seed, nights=100), 30 + 6 * seed, 0.05)
         window = np.concatenate([np.full(WINDOW - 100, np.nan), logs])[None]
         (found,) = last_reports(window, window_scales(window), DEFAULT)
-        expected = reports(logs)[-1]
-        assert found is not None and found.moved_by(100 - WINDOW).onset == expected.onset
+        assert [shift.moved_by(100 - WINDOW).onset for shift in found] == [shift.onset for shift in reports(logs)]
 
 
 def test_a_night_screens_every_series_and_says_what_it_reports_tonight():
@@ -141,6 +140,26 @@ def test_a_night_screens_every_series_and_says_what_it_reports_tonight():
     assert later is not None and later.last_shift == shift and not later.reported_tonight
     assert later.score < 5, "against its own level nothing has moved"
     assert screen_night([], DEFAULT) == []
+
+
+@pytest.mark.parametrize("nights", [8, 10, 12, 40])
+@pytest.mark.parametrize("size", [0.05, -0.05, 0.5])
+def test_the_end_of_a_step_is_held_against_the_step_and_not_against_what_was_before_it(nights, size):
+    for seed in range(3):
+        logs = with_step(with_step(level(seed, 150), 90, size), 90 + nights, 1 / (1 + size) - 1)
+        back = reports(logs)[-1]
+        (screened,) = screen_night([logs[: back.reported + 1]], DEFAULT)
+        assert screened.reported_tonight and screened.last_shift.onset == back.onset
+        assert screened.effect == pytest.approx(-np.log1p(size), abs=0.02)
+        assert screened.nights == pytest.approx(back.reported - back.onset + 1, abs=1)
+
+
+def test_a_night_that_jumps_the_other_way_than_what_it_reports_tells_its_report():
+    logs = with_step(level(26), 60, -0.015)[:68]
+    logs[-1] += 0.3
+    (screened,) = screen_night([logs], DEFAULT)
+    assert screened.reported_tonight and screened.effect == pytest.approx(-0.015, abs=0.005)
+    assert (screened.moved_as, screened.nights) == ("step", 8)
 
 
 def test_a_floor_of_noise_keeps_a_quiet_history_from_shouting():
