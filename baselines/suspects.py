@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # numpy takes a while to import; only who screens a night doe
 MOST_SUSPECTS = 50
 LEAST_SCORE = math.log(100)  # nats: a hundred times likelier with a change than without
 _TOLD_IN_FULL = math.log(1e6)
+_LARGEST_EFFECT = math.log(1e9)  # no build is that much slower or faster; of what says so, more digits say no more
 
 Kind = Literal["regression", "improvement", "status change", "count change"]
 
@@ -129,7 +130,7 @@ def _floor(one: "SeriesValues", noise: "NoiseTable | None") -> float:
 
 def _suspect(one: "SeriesValues", screened: "Screened", alerts: Mapping[str, UtcTime]) -> Suspect:
     shift = screened.last_shift if screened.reported_tonight else None
-    change = math.expm1(screened.effect)
+    change = _share(screened.effect)
     return Suspect(
         kind="regression" if screened.effect > 0 else "improvement",
         test=one.test,
@@ -145,13 +146,16 @@ def _suspect(one: "SeriesValues", screened: "Screened", alerts: Mapping[str, Utc
     )
 
 
+def _share(effect: float) -> float:
+    return math.expm1(max(-_LARGEST_EFFECT, min(effect, _LARGEST_EFFECT)))
+
+
 def _why(one: "SeriesValues", screened: "Screened") -> str:
     """One sentence, with the numbers in it."""
     from baselines.screening.noise import READS
 
-    change, scale = math.expm1(screened.effect), screened.scale
-    if CHANNELS[one.channel].better == "higher":
-        change = math.expm1(-screened.effect)
+    scale, sign = screened.scale, 1 if CHANNELS[one.channel].better == "lower" else -1
+    change = _share(sign * screened.effect)
     odds = f"e^{screened.score:.0f}" if screened.score > _TOLD_IN_FULL else f"{math.exp(screened.score):,.0f}"
     noise = f"nights spread by {scale / READS:.2%}"
     if screened.moved_as == "drift":

@@ -165,6 +165,17 @@ def test_a_test_that_starts_tonight_and_one_whose_time_is_zero_are_no_suspects()
     assert screen.suspects == () and screen.scores == ()
 
 
+@pytest.mark.parametrize(
+    ("before", "tonight", "told"), [(5e-324, 1e17, "+99999999900.00%"), (1e17, 5e-324, "-100.00%")]
+)
+def test_a_change_out_of_all_proportion_is_told_and_stops_nothing(before, tonight, told):
+    history = [night_of(day, {A: {"cpu_time": [before] * 2}}) for day in range(20)]
+    report = detect(night_of(20, {A: {"cpu_time": [tonight] * 2}}), history, POLICY)
+    (suspect,) = report.screen.suspects
+    assert told in suspect.why and suspect.severe
+    assert Report.model_validate_json(report.to_json()) == report
+
+
 def test_the_limit_of_a_suspect_is_a_hundred_to_one():
     assert np.exp(LEAST_SCORE) == pytest.approx(100)
     for suspect in screen_of(nights(40, step_of(A, 38, 1.03))).suspects:
