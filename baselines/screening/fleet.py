@@ -4,6 +4,7 @@ Many series of a machine that move within two nights are the mark of a change of
 compiler as well: it takes the last good build, measured tonight, to tell them apart.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -60,7 +61,7 @@ def view_fleet(
     for direction in (True, False):
         onsets = sorted(move.onset for move in moves if move.larger is direction)
         for index, onset in enumerate(onsets):
-            together = sum(later - onset < NIGHTS_TOGETHER for later in onsets[index:])
+            together = bisect_left(onsets, onset + NIGHTS_TOGETHER) - index
             if together > alike:
                 alike, larger = together, direction
     moved = tuple(sorted({move.test for move in moves if move.test in canaries}))

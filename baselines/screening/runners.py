@@ -1,8 +1,11 @@
 """Runners of one class that take turns: each is a little faster or slower than the others, for good."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from baselines.screening.noise import FloatArray
 
@@ -16,16 +19,32 @@ def on_one_runner(logs: FloatArray, runners: Sequence[str]) -> FloatArray:
     between few of them, and so does not count as a runner's. A runner with too few neighbours, and a night whose runner
     is not known (""), is taken as it is: machines that are new every night have no offset that could be known.
     """
-    here = runners[-1] if len(runners) else ""
-    names = np.asarray(runners, dtype=object)
     aligned = np.array(logs, dtype=np.float64)
-    for other in sorted(set(runners) - {here, ""}):
-        pair = np.flatnonzero((names == here) | (names == other))
-        first, second = pair[:-1], pair[1:]
-        turns = names[first] != names[second]
-        if turns.sum() < FEWEST_NEIGHBOURS:
-            continue
-        differences = logs[second[turns]] - logs[first[turns]]
-        signs = np.where(names[second[turns]] == other, 1.0, -1.0)
-        aligned[names == other] -= np.median(signs * differences)
+    for turn in _turns(tuple(runners)):
+        differences = logs[turn.second] - logs[turn.first]
+        aligned[turn.nights] -= np.median(turn.signs * differences)
     return aligned
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Another runner than the newest night's: its nights, and those of the two that follow each other."""
+
+    nights: NDArray[np.int64]
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    signs: FloatArray  # of second less first: 1 where the second is the other runner's
+
+
+@lru_cache(maxsize=64)  # the tests of a night ran in the same nights, most of them
+def _turns(runners: tuple[str, ...]) -> tuple[_Turns, ...]:
+    here = runners[-1] if runners else ""
+    found = []
+    for other in sorted({*runners} - {here, ""}):
+        pair = np.array([night for night, runner in enumerate(runners) if runner in (here, other)])
+        is_other = np.array([runners[night] == other for night in pair])
+        turns = is_other[1:] != is_other[:-1]
+        if turns.sum() >= FEWEST_NEIGHBOURS:
+            signs = np.where(is_other[1:][turns], 1.0, -1.0)
+            found.append(_Turns(pair[is_other], pair[:-1][turns], pair[1:][turns], signs))
+    return tuple(found)

@@ -15,6 +15,7 @@ from baselines.screening.noise import SMALLEST, FloatArray, IntArray, running_sc
 from baselines.screening.potts import CAP, best_paths
 from baselines.screening.shift_test import (
     SIDE,
+    BoolArray,
     Sides,
     compare_levels,
     date,
@@ -105,8 +106,9 @@ def last_reports(logs: FloatArray, scales: FloatArray, knob: Knob) -> list[list[
     first = WINDOW - np.isfinite(logs).sum(axis=1)
     found: list[list[Shift]] = [[] for _ in logs]
     last = first.copy()
+    begins = np.stack([_run_begins(logs, night) for night in range(WINDOW)], axis=1)
     for night in range(FEWEST_BEFORE + FEWEST_AFTER - 1, WINDOW):
-        moved = (starts[:, night] > last) | (_runs_beyond(logs, scales, starts, night, last) > 0)
+        moved = (starts[:, night] > last) | begins[:, night]
         rows = np.flatnonzero(moved & (night - first >= FEWEST_BEFORE + FEWEST_AFTER - 1))
         if len(rows):
             for row, shift in reports_of_night(logs[rows], scales[rows], starts[rows], night, last[rows], knob):
@@ -200,16 +202,22 @@ def _runs_beyond(logs: FloatArray, scales: FloatArray, starts: IntArray, night: 
     """
     first = night - RUN + 1
     found = np.zeros(len(logs), dtype=np.int64)
-    if first < FEWEST_BEFORE:
-        return found
-    run, neighbours = logs[:, first : night + 1], logs[:, first - 2 : first]
-    lowest, highest = run.min(axis=1), run.max(axis=1)
-    begins = (lowest > neighbours.max(axis=1)) | (highest < neighbours.min(axis=1))
+    begins = _run_begins(logs, night)
     rows = np.flatnonzero(begins & (starts[:, night] < first - STABLE) & (first - last >= FEWEST_BEFORE))
     if not len(rows):
         return found
     begin = max(0, first - SIDE)
     before = np.where(np.arange(begin, first) >= last[rows, None], logs[rows, begin:first], np.nan)
     level, reach = trimmed_means(before), CAP * scales[rows, first - 1]
-    found[rows[(lowest[rows] > level + reach) | (highest[rows] < level - reach)]] = first
+    run = logs[rows, first : night + 1]
+    found[rows[(run.min(axis=1) > level + reach) | (run.max(axis=1) < level - reach)]] = first
     return found
+
+
+def _run_begins(logs: FloatArray, night: int) -> BoolArray:
+    """Whether the newest RUN nights all lie on one side of both nights before them."""
+    first = night - RUN + 1
+    if first < FEWEST_BEFORE:
+        return np.zeros(len(logs), dtype=bool)
+    run, neighbours = logs[:, first : night + 1], logs[:, first - 2 : first]
+    return (run.min(axis=1) > neighbours.max(axis=1)) | (run.max(axis=1) < neighbours.min(axis=1))
