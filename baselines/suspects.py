@@ -105,9 +105,10 @@ def screen(
         for one, screened in ranked
         if screened.score >= LEAST_SCORE or screened.reported_tonight  # a report is made once, and must be seen then
     ]
-    # What is reported tonight is said this once, so it comes first; what has an open alert is known, and comes last.
-    suspects.sort(key=lambda suspect: (suspect.alert is not None, not suspect.reported))
-    every = [*exact, *suspects]
+    # What is reported tonight is said this once, so it comes first; what has an open alert is known, and comes last,
+    # an exact change too: it is one again every night until the alert is closed, and would crowd out what is new.
+    suspects.sort(key=lambda suspect: not suspect.reported)
+    every = sorted((*exact, *suspects), key=lambda suspect: suspect.alert is not None)
     return Screen(
         knob=knob,
         series=len(series),

@@ -86,14 +86,19 @@ def test_exact_changes_come_first_and_tests_with_an_open_alert_last():
     tests = {**tonight.tests, C: tonight.tests[C].model_copy(update={"channels": channels})}
     changed = tonight.model_copy(update={"tests": tests})
     opened = history[-2].started
-    screen = detect(changed, history[:-1], POLICY, open_alerts={C: opened}).screen
-    assert [(one.kind, one.test) for one in screen.suspects] == [
+    new, known = (detect(changed, history[:-1], POLICY, open_alerts=alerts).screen for alerts in ({}, {C: opened}))
+    assert [(one.kind, one.test) for one in new.suspects] == [
         ("count change", C),
+        ("regression", C),
         ("regression", A),
+    ]
+    assert new.suspects[0].score is None and "operators is 71 and was 70" in new.suspects[0].why
+    assert [(one.kind, one.test) for one in known.suspects] == [
+        ("regression", A),
+        ("count change", C),
         ("regression", C),
     ]
-    assert screen.suspects[0].score is None and "operators is 71 and was 70" in screen.suspects[0].why
-    assert screen.suspects[2].alert == opened and screen.suspects[2].severe
+    assert known.suspects[2].alert == opened and known.suspects[2].severe
 
 
 def test_what_is_reported_tonight_comes_before_what_only_stands_out():
