@@ -88,8 +88,7 @@ def _windows(histories: Sequence[FloatArray]) -> tuple[FloatArray, IntArray]:
     logs = np.full((len(histories), WINDOW), np.nan)
     offsets = np.zeros(len(histories), dtype=np.int64)
     for row, history in enumerate(histories):
-        last = history[-WINDOW:]
-        if len(last):
-            logs[row, -len(last) :] = last
+        last = history[-WINDOW:] if len(history) else np.zeros(1)  # of one night nothing can be said either
+        logs[row, -len(last) :] = last
         offsets[row] = len(history) - WINDOW
     return logs, offsets

@@ -6,7 +6,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baselines.screening.screen import screen_night
-from baselines.screening.shifts import KNOBS, WINDOW, last_reports, replay, reports_of_night, window_scales
+from baselines.screening.shift_test import REDATED
+from baselines.screening.shifts import (
+    FEWEST_AFTER,
+    FEWEST_BEFORE,
+    FULL_AFTER,
+    KNOBS,
+    WINDOW,
+    last_reports,
+    replay,
+    reports_of_night,
+    window_scales,
+)
 
 DEFAULT = KNOBS["default"]
 
@@ -60,6 +71,67 @@ def test_constant_histories_and_short_ones_report_nothing():
     for nights in (0, 1, 2, 7, 8, 40):
         assert reports(np.zeros(nights)) == []
     assert replay([], DEFAULT) == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("knob", KNOBS)
+@pytest.mark.parametrize(
+    "history",
+    {
+        "no night": [],
+        "one night": [0.0],
+        "two nights": [0.0, 1.0],
+        "constant": np.zeros(400),
+        "all equal but one": np.where(np.arange(400) == 200, 5.0, 0.0),
+        "all equal but tonight": np.where(np.arange(400) == 399, 5.0, 0.0),
+        "two modes in turn": np.tile([0.0, 0.1], 200),
+        "the last bit differs": np.log(np.where(np.arange(400) % 3, 1.0, np.nextafter(1.0, 2.0))),
+        "the smallest there are": np.log(np.tile([1, 3, 2, 7, 4], 80) * 5e-324),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_odd_histories_report_nothing_and_warn_of_nothing(history, knob):
+    logs = np.asarray(history[1], dtype=float)
+    assert replay([logs], KNOBS[knob]) == [[]]
+    found = screen_night([logs, level(1)], KNOBS[knob])
+    assert (found[0] is None) == (len(logs) < 4) and found[1] is not None
+    assert found[0] is None or not found[0].reported_tonight
+
+
+@pytest.mark.filterwarnings("error")
+def test_from_the_largest_number_to_the_smallest_is_a_shift_like_any_other():
+    logs = np.log(np.repeat([1e308, 5e-324], 40))
+    (shift,) = reports(logs)
+    assert (shift.onset, shift.onset_low, shift.onset_high) == (40, 40, 40) and shift.effect == pytest.approx(
+        -1453.6, abs=0.1
+    )
+    assert screen_night([logs[:43]], DEFAULT)[0].reported_tonight
+
+
+def test_what_is_reported_next_is_nights_off():
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        logs = level(seed, 300) + np.repeat(generator.normal(0, 0.05, 60), 5)  # a new level every five nights
+        found = reports(logs)
+        assert len(found) > 20
+        gaps = np.diff([shift.onset for shift in found])
+        assert gaps.min() >= FEWEST_BEFORE - REDATED
+        assert all(shift.reported - shift.onset + 1 >= FEWEST_AFTER for shift in found)
+
+
+@pytest.mark.parametrize("nights", range(FEWEST_AFTER, FULL_AFTER + 3))
+def test_the_fewer_nights_there_are_after_a_step_the_more_of_it_is_asked_for(nights):
+    after, scale = np.arange(WINDOW) >= WINDOW - nights, 1e-3
+    starts = np.where(after, WINDOW - nights, 0)[None]  # a path that has known the boundary since it was there
+    for size in np.arange(1.0, 12.0, 0.02) * 1e-3:
+        logs = np.where(after, size, 0.0)[None]
+        found = reports_of_night(logs, np.full((1, WINDOW), scale), starts, WINDOW - 1, np.array([0]), DEFAULT)
+        if found:
+            break
+    asked = {3: 1 + 4 / 3, 4: 2, 5: 1 + 2 / 3, 6: 1 + 1 / 3}.get(nights, 1) * DEFAULT.height
+    error = np.sqrt(1.3 * scale**2 * (1 / 20 + 1 / nights) + 0.001**2 + (0.3 * scale) ** 2)
+    assert size == pytest.approx(asked * error, rel=0.02)
+    assert found[0][1].score == pytest.approx(DEFAULT.height, rel=0.02)
 
 
 def test_two_modes_are_no_shifts():
