@@ -1,7 +1,5 @@
 """Nights of runners that take turns, as one of them would have had them."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -45,14 +43,3 @@ def test_a_runner_that_was_there_for_a_few_nights_gets_no_offset():
     logs, _ = turns(4, offset=0.0)
     runners = ["a"] * 30 + ["b"] * 3 + ["a"] * 27
     assert on_one_runner(logs, runners) == pytest.approx(logs)
-
-
-@pytest.mark.quiet
-def test_a_fleet_of_many_hosts_costs_no_more_than_one_of_few():
-    logs = np.random.default_rng(5).normal(0, 0.01, 150)
-    for hosts in (10, 150):
-        runners = [f"host{night % hosts}" for night in range(150)]
-        began = time.process_time()
-        for _ in range(200):
-            on_one_runner(logs, runners)
-        assert (time.process_time() - began) / 200 < 0.4e-3

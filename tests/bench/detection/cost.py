@@ -20,12 +20,15 @@ from rivals import Rivals, single_threaded
 from scores import sandmark
 
 from baselines.rolling import ValidNights
+from baselines.screening.fleet import Move, view_fleet
+from baselines.screening.runners import on_one_runner
 from baselines.screening.screen import screen_night
 from baselines.screening.shifts import KNOBS, replay
 from baselines.series_values import series_of_night
 
 SERIES, NIGHTS = 3000, 400
 OTAVA_SERIES = 3
+MOVES = 20_000
 GATHERED_TESTS, GATHERED_CHANNELS, GATHERED_NIGHTS = 40, ("cpu_time", "latency", "cpu_memory"), 120
 VALUE_FLOOR = 8e-6  # seconds a value
 NIGHT_FLOOR, REPLAY_FLOOR, MEMORY_FLOOR = 2.0, 900.0, 1.0  # seconds, seconds, GiB
@@ -67,6 +70,22 @@ def measure(data: Path, cache: Path) -> str:
             f"{1e6 * of_a_value:.1f}",
             "",
             f"<= {1e6 * VALUE_FLOOR:.0f} us {verdict(of_a_value <= VALUE_FLOOR)}",
+        ],
+        [
+            f"{SERIES} series on one runner, as if every night had another host",
+            f"{ours['hosts']['cpu_s']:.2f}",
+            f"{ours['hosts']['wall_s']:.2f}",
+            f"{1e6 * ours['hosts']['cpu_s'] / SERIES:.0f}",
+            "",
+            "",
+        ],
+        [
+            f"the fleet of {MOVES} tests that moved within a fortnight",
+            f"{ours['fleet']['cpu_s']:.2f}",
+            f"{ours['fleet']['wall_s']:.2f}",
+            "",
+            "",
+            "",
         ],
         [
             "peak of memory of the first two",
@@ -120,4 +139,8 @@ if __name__ == "__main__":
     }
     figures["peak_gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     figures["gathering"] = timed(gathering())
+    hosts = [f"host{night}" for night in range(NIGHTS)]
+    figures["hosts"] = timed(lambda: [on_one_runner(logs, hosts) for logs in of_all])
+    moves = [Move(f"t{number}", -number % 14, larger=True) for number in range(MOVES)]
+    figures["fleet"] = timed(lambda: view_fleet(moves, MOVES))
     print(json.dumps(figures))
