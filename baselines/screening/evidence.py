@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from baselines.screening.noise import READS, FloatArray, IntArray
+from baselines.screening.noise import READS, FloatArray, IntArray, row_medians
 from baselines.screening.shift_test import FLOOR
 
 WINDOWS = range(1, 15)  # the last nights that may be the new level
@@ -56,7 +56,7 @@ def step_evidence(logs: FloatArray, scales: FloatArray, began: IntArray) -> Evid
         known = np.isfinite(before).sum(axis=1)
         window = logs[:, first:]
         usable = (known >= FEWEST_LEVEL_NIGHTS) & np.isfinite(window).all(axis=1)
-        old, new = _median(before), _median(window)
+        old, new = row_medians(before), row_medians(window)
         ratio = (_misfit((window - old[:, None]) / sd) - _misfit((window - new[:, None]) / sd)).sum(axis=1)
         score = ratio * known / (known + _LEVEL_WEIGHT * count) - PRICE_OF_A_NIGHT * (count - 1)
         better = usable & (score > best.score)
@@ -84,10 +84,10 @@ def drift_evidence(logs: FloatArray, scales: FloatArray, began: IntArray) -> Evi
         return found
     chosen, sd = window[candidates], np.hypot(scales[candidates] / READS, FLOOR)[:, None]
     early, late = np.triu_indices(len(positions), 1)
-    slope = _median((chosen[:, late] - chosen[:, early]) / (positions[late] - positions[early]))
+    slope = row_medians((chosen[:, late] - chosen[:, early]) / (positions[late] - positions[early]))
     line = slope[:, None] * positions
-    line += _median(chosen - line)[:, None]
-    flat = _median(chosen)[:, None]
+    line += row_medians(chosen - line)[:, None]
+    flat = row_medians(chosen)[:, None]
     ratio = np.nansum(_misfit((chosen - flat) / sd) - _misfit((chosen - line) / sd), axis=1)
     found.score[candidates] = ratio - PRICE_OF_A_NIGHT * max(WINDOWS)
     found.effect[candidates] = slope * (known[candidates] - 1)
@@ -97,12 +97,3 @@ def drift_evidence(logs: FloatArray, scales: FloatArray, began: IntArray) -> Evi
 def _misfit(distances: FloatArray) -> FloatArray:
     """Minus the logarithm of Student's density, but for its constant."""
     return (TAIL + 1) / 2 * np.log1p(distances**2 / TAIL)
-
-
-def _median(values: FloatArray) -> FloatArray:
-    """Of each row's values that are there (sorting puts nan last); nan if none is."""
-    ordered = np.sort(values, axis=1)
-    count = np.isfinite(ordered).sum(axis=1)
-    rows = np.arange(len(ordered))
-    middle = ordered[rows, np.maximum(0, (count - 1) // 2)] + ordered[rows, np.minimum(count // 2, values.shape[1] - 1)]
-    return np.where(count > 0, middle / 2, np.nan)

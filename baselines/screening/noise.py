@@ -17,6 +17,15 @@ READS = 1.2  # standard deviations that the scale says of independent normal noi
 _MAD_TO_SD = 1.4826
 
 
+def row_medians(values: FloatArray) -> FloatArray:
+    """Of each row's values that are there (sorting puts nan last); nan if none is."""
+    ordered = np.sort(values, axis=1)
+    count = np.isfinite(ordered).sum(axis=1)
+    rows = np.arange(len(ordered))
+    middle = ordered[rows, np.maximum(0, (count - 1) // 2)] + ordered[rows, np.minimum(count // 2, values.shape[1] - 1)]
+    return np.where(count > 0, middle / 2, np.nan)
+
+
 def running_scale(logs: FloatArray, floor: float = SMALLEST) -> FloatArray:
     """Per night, the scale that the nights up to it show; shape (series, nights) in and out, in log units.
 

@@ -92,6 +92,7 @@ def decide(
     carried: ArrayLike = (),
     error: float = NIGHTLY_ERROR,
     futile_below: float = FUTILE_BELOW,
+    futile_by_last_bet: bool = False,
     most_pairs: int = MOST_PAIRS,
 ) -> Decision:
     """The verdict at the first pair that gives one; what was measured after it does not change it.
@@ -100,6 +101,10 @@ def decide(
     another pair. By Ville's inequality and a union over the candidates, whatever their dependence, the chance of any
     false confirmation among them is at most `error`. `candidates` is how many were admitted, fixed before the first
     pair; who tries a test in both directions counts it twice.
+
+    futile_by_last_bet: futile already where the last of the bets alone has come below futile_below, and E is below 1.
+    When to give up changes nothing about the error: E may be left at any time. The last bet, a bold one, gives up after
+    two straight losses, where the mean of several takes ten.
 
     carried: the log ratios of earlier nights of a candidate that was neither confirmed nor futile, same margin and
     bets, oldest first. They count as evidence and are not judged again. It keeps the `candidates` of the night in
@@ -112,13 +117,15 @@ def decide(
         raise ValueError(f"most_pairs {most_pairs}: at least 1 is needed")
     before = finite_vector(carried, "carried log ratios", at_least=0)
     tonight = finite_vector(log_ratios, "log ratios of pairs", at_least=0)[:most_pairs]
-    path = e_path(np.concatenate((before, tonight)), margin=margin, direction=direction, bets=bets, pair_sd=pair_sd)
+    ratios = np.concatenate((before, tonight))
+    path = e_path(ratios, margin=margin, direction=direction, bets=bets, pair_sd=pair_sd)
+    last_bet = e_path(ratios, margin=margin, direction=direction, bets=bets[-1:], pair_sd=pair_sd)
     start = float(path[len(before) - 1]) if len(before) else 1.0
-    path = path[len(before) :]
-    for pairs, e_value in enumerate(map(float, path), start=1):
+    path, last_bet = path[len(before) :], last_bet[len(before) :]
+    for pairs, (e_value, of_last_bet) in enumerate(zip(map(float, path), map(float, last_bet), strict=True), start=1):
         if e_value >= threshold:
             return Decision("confirmed", e_value, pairs, threshold)
-        if e_value < futile_below:
+        if e_value < futile_below or (futile_by_last_bet and of_last_bet < futile_below and e_value < 1):
             return Decision("futile", e_value, pairs, threshold)
     verdict: Verdict = "undecided" if len(tonight) == most_pairs else "continue"
     return Decision(verdict, float(path[-1]) if len(path) else start, len(tonight), threshold)

@@ -1,0 +1,159 @@
+"""What the nights of a class leave behind: segments, evidence that is kept, what waits for a second night, alerts."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from baselines.confirming.seen import SeriesKey
+from baselines.series import UtcTime
+
+SCHEMA = 1
+
+ChangeKind = Literal["regression", "improvement"]
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+
+class Onset(_Schema):
+    """The nights whose builds may have brought a change."""
+
+    low: UtcTime
+    high: UtcTime
+
+    def overlaps(self, other: "Onset") -> bool:
+        return self.low <= other.high and other.low <= self.high
+
+    def within(self, other: "Onset") -> "Onset":
+        return Onset(low=max(self.low, other.low), high=min(self.high, other.high))
+
+
+class Carried(_Schema):
+    """Evidence of a candidate that was neither confirmed nor futile. It stands for the night that it began in, whose
+    error pays for it."""
+
+    since: UtcTime
+    candidates: int  # admitted in that night
+    kind: ChangeKind
+    base: UtcTime
+    log_ratios: tuple[float, ...]
+
+
+class Pending(_Schema):
+    """A confirmed change that waits for a second night."""
+
+    kind: ChangeKind
+    base: UtcTime  # the night of the last good build
+    confirmed: UtcTime
+    onset: Onset
+    e_value: float
+    effect: float  # ln(head / base), of the pairs that confirmed it
+    pair_sd: float
+
+
+class SeriesState(_Schema):
+    """One series, where it is not as every series begins."""
+
+    segment: UtcTime | None = None  # its first night; None: of the first one
+    prior: float | None = None  # the level as it is known from before that night, in log units
+    weight: float = 0.0  # nights that it counts for
+    resting: int = 0  # nights without another try
+    futile: int = 0  # tries in a row
+    score: float = 0.0  # of the last futile one
+    carried: Carried | None = None
+    pending: Pending | None = None
+
+
+class Era(_Schema):
+    """A time in which the machine and the harness moved no numbers."""
+
+    environment: str
+    runner: str
+    since: UtcTime
+    shifts: dict[str, float] = Field(default_factory=dict)  # of a series against the first environment, in log units
+
+
+class PendingBuild(_Schema):
+    """A build that moved most of the class, waiting for a second night."""
+
+    night: UtcTime
+    kind: ChangeKind
+    base: UtcTime
+    effects: dict[str, float]  # of every series that it moved
+
+
+class Interval(_Schema):
+    """What people see of a change: the effect of new pairs, as shares, slower being positive."""
+
+    test: str
+    channel: str
+    base: UtcTime
+    head: UtcTime
+    effect: float
+    low: float
+    high: float
+
+
+class Filed(_Schema):
+    """A change of a class: one alert, with all that was found to belong to it."""
+
+    id: str
+    kind: Literal["regression", "improvement", "environment"]
+    night: UtcTime
+    onset: Onset
+    series: tuple[str, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+    of_a_build: bool = False  # that moved most of the class
+    why: str = ""
+
+
+class Accounts(_Schema):
+    """How often what was nothing was taken for something, and what it cost."""
+
+    nights: int = 0
+    screened: int = 0  # series looked at
+    candidates: int = 0
+    confirmed: int = 0
+    filed: int = 0
+    aa_tries: int = 0  # tonight's build against itself
+    aa_confirmed: int = 0
+    aa_covered: int = 0  # intervals that hold 0
+    aa_effects: dict[str, list[float]] = Field(default_factory=dict)  # by channel: of the newest tries
+
+
+class ClassState(_Schema):
+    """A class of machines."""
+
+    kind: Literal["confirming"] = "confirming"
+    schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    series: dict[str, SeriesState] = Field(default_factory=dict)
+    eras: list[Era] = Field(default_factory=list)
+    bucket: float = 0.0  # pairs that may be measured
+    build: PendingBuild | None = None
+    filed: list[Filed] = Field(default_factory=list)  # the newest last
+    next_id: int = 1
+    accounts: Accounts = Field(default_factory=Accounts)
+    last_night: UtcTime | None = None
+
+    def of(self, key: SeriesKey) -> SeriesState:
+        return self.series.setdefault(name_of(key), SeriesState())
+
+    def era_of(self, night: datetime, environment: str) -> Era | None:
+        """The newest era of an environment that had begun by then."""
+        found = (era for era in reversed(self.eras) if era.environment == environment and era.since <= night)
+        return next(found, None)
+
+
+def name_of(key: SeriesKey) -> str:
+    """A series in stored state."""
+    return f"{key.test} {key.channel}"
+
+
+def common(onsets: Iterable[Onset]) -> Onset | None:
+    """The nights that all have in common; None if there is none."""
+    found = list(onsets)
+    low, high = max(one.low for one in found), min(one.high for one in found)
+    return Onset(low=low, high=high) if low <= high else None

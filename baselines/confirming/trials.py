@@ -1,0 +1,153 @@
+"""Pairs against chance: a candidate is confirmed by an e-process, asked again elsewhere, and given an interval."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from baselines.confirming.bench import Bench, LogRatios, PairsWanted
+from baselines.confirming.rules import Rules
+from baselines.confirming.seen import SeriesKey
+from baselines.confirming.state import ChangeKind
+from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
+from torchbenchmark.statistics.sign_e_process import Decision, decide
+from torchbenchmark.statistics.signed_rank import signed_rank_interval
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A series to be measured again, with all that must be fixed before the first pair."""
+
+    key: SeriesKey
+    kind: ChangeKind
+    base: str  # the builds' ids
+    head: str
+    pair_sd: float
+    candidates: int  # admitted in the night whose error pays for it
+    carried: tuple[float, ...] = ()
+
+    def judged(self, ratios: Sequence[float], rules: Rules) -> Decision:
+        return decide(
+            ratios,
+            margin=rules.margin,
+            candidates=self.candidates,
+            direction="slower" if self.kind == "regression" else "faster",
+            bets=rules.bets,
+            pair_sd=self.pair_sd,
+            carried=self.carried,
+            error=rules.error,
+            futile_below=rules.futile_below,
+            futile_by_last_bet=rules.futile_by_last_bet,
+            most_pairs=rules.most_pairs,
+        )
+
+    @property
+    def wanted(self) -> PairsWanted:
+        return PairsWanted(self.key.test, self.base, self.head)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a trial."""
+
+    trial: Trial
+    decision: Decision
+    log_ratios: tuple[float, ...]  # tonight's
+
+    @property
+    def effect(self) -> float:
+        return hodges_lehmann(self.log_ratios) if self.log_ratios else 0.0
+
+
+def try_all(trials: Sequence[Trial], bench: Bench, rules: Rules, most_pairs: float) -> tuple[list[Tried], int]:
+    """Measure trials, the best first, until each is decided. Once so many pairs are spent, no other is begun.
+
+    Returns them with the number of pairs of processes. Trials of one test and base share their pairs.
+    """
+    wanted = list(dict.fromkeys(trial.wanted for trial in trials))
+    found: list[Tried] = []
+    spent = 0
+    for first in range(0, len(wanted), rules.lanes):
+        batch = wanted[first : first + rules.lanes]
+        inside = [[trial for trial in trials if trial.wanted == one] for one in batch]
+        left = most_pairs - spent
+        measured: Sequence[Sequence[LogRatios]] = [()] * len(batch)
+        if left >= 1:
+
+            def decided(so_far: Sequence[Sequence[LogRatios]], inside=inside) -> Collection[int]:
+                return [
+                    index
+                    for index, pairs in enumerate(so_far)
+                    if all(trial.judged(_of(trial, pairs), rules).verdict != "continue" for trial in inside[index])
+                ]
+
+            measured = bench.pairs(batch, rules.most_pairs, decided)
+        spent += sum(map(len, measured))
+        for several, pairs in zip(inside, measured, strict=True):
+            for trial in several:
+                ratios = _of(trial, pairs)
+                found.append(Tried(trial, trial.judged(ratios, rules), ratios))
+    return found, spent
+
+
+def _of(trial: Trial, pairs: Sequence[LogRatios]) -> tuple[float, ...]:
+    return tuple(pair[trial.key.channel] for pair in pairs if trial.key.channel in pair)
+
+
+@dataclass(frozen=True)
+class Again:
+    """A confirmed change asked again: whether it is still there, and its interval from pairs that decided nothing."""
+
+    trial: Trial
+    persistent: bool
+    effect: float = 0.0  # ln(head / base)
+    low: float = 0.0
+    high: float = 0.0
+
+
+def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[Again], int]:
+    """Which changes are there on another night or runner, with their intervals; and the pairs of processes spent."""
+    once = replace(
+        rules,
+        futile_below=1 / rules.persistent_at,
+        error=1 / rules.persistent_at,
+        most_pairs=rules.persistent_pairs,
+        futile_by_last_bet=False,
+    )
+    trials = [replace(trial, candidates=1, carried=()) for trial in trials]
+    wanted = [trial.wanted for trial in trials]
+
+    def decided(so_far: Sequence[Sequence[LogRatios]]) -> Collection[int]:
+        return [
+            index
+            for index, (trial, pairs) in enumerate(zip(trials, so_far, strict=True))
+            if trial.judged(_of(trial, pairs), once).verdict != "continue"
+        ]
+
+    if not trials:
+        return [], 0
+    first = bench.pairs(wanted, once.most_pairs, decided, runner)
+    spent = sum(map(len, first))
+    there = [
+        trial.judged(_of(trial, pairs), once).verdict == "confirmed" for trial, pairs in zip(trials, first, strict=True)
+    ]
+    still = [trial for trial, is_there in zip(trials, there, strict=True) if is_there]
+    shown = intervals(still, bench, rules, runner) if still else []
+    spent += sum(count for _, count in shown)
+    found = iter(shown)
+    return [
+        next(found)[0] if is_there else Again(trial, False) for trial, is_there in zip(trials, there, strict=True)
+    ], spent
+
+
+def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> list[tuple[Again, int]]:
+    """The effect and its interval from new pairs, none of which decided anything; with the pairs that each took."""
+    measured = bench.pairs([trial.wanted for trial in trials], rules.interval_pairs, lambda so_far: (), runner)
+    found = []
+    for trial, pairs in zip(trials, measured, strict=True):
+        ratios = _of(trial, pairs)
+        try:
+            interval = signed_rank_interval(ratios, rules.level)
+        except ValueError:  # too few pairs ended well for an interval of this level
+            found.append((Again(trial, False), len(pairs)))
+            continue
+        found.append((Again(trial, True, hodges_lehmann(ratios), interval.low, interval.high), len(pairs)))
+    return found
