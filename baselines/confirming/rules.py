@@ -17,7 +17,7 @@ class Rules:
     least_hope: float = 0.4  # (effect - margin) in standard deviations of a pair
     most_candidates: int = 50
 
-    pairs_a_night: float = 150.0  # into a bucket ...
+    pairs_a_night: float = 220.0  # into a bucket ...
     bucket: float = 300.0  # ... that holds so many
     lanes: int = 8  # candidates that are measured by turns
 
