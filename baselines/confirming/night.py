@@ -32,11 +32,12 @@ from baselines.confirming.state import (
     common,
     name_of,
 )
-from baselines.confirming.trials import Again, Trial, Tried, ask_again, intervals, try_all
+from baselines.confirming.trials import Again, Trial, Tried, are_there, ask_again, intervals, try_all
 from baselines.screening.noise import FloatArray, IntArray, row_medians
 
 HISTORY_FOR_ONSET = 30  # nights that an onset is looked for in
 JOINED_NIGHTS = 3  # after a note on the environment: another runner that follows is told there
+STRAGGLERS_NIGHTS = 21  # after a build that moved most of the class
 KEPT_FILED = 200
 KEPT_EFFECTS = 400
 
@@ -90,9 +91,9 @@ class _Night:
         state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)
         state.accounts.nights += 1
         state.accounts.screened += len(seen.series)
+        self._conclude_build()
         self._environment()
         self._waiting()
-        self._conclude_build()
         self._candidates()
         self._against_itself()
 
@@ -263,7 +264,7 @@ class _Night:
     def _conclude_build(self) -> None:
         """The night after: most of what the build moved is still there, or it was nothing."""
         pending, seen, rules = self.state.build, self.seen, self.rules
-        if pending is None or pending.night == seen.tonight:
+        if pending is None:
             return
         self.state.build = None
         sign = 1 if pending.kind == "regression" else -1
@@ -344,8 +345,46 @@ class _Night:
             one.weight = self.rules.prior_of_a_step
             one.carried, one.resting, one.futile = None, 0, 0
         if there:
-            self._file_changes(there)
+            self._file_changes(self._dated_with_a_build(there))
             self.rows = self._rows()
+
+    def _dated_with_a_build(self, there: Sequence[tuple[int, Pending, Again]]) -> Sequence[tuple[int, Pending, Again]]:
+        """A build that lately moved most of the class is asked first about what else is found of its kind: what was
+        dated beside it belongs to it if pairs of that build and the one before say so."""
+        seen = self.seen
+        builds = [
+            one
+            for one in self.state.filed
+            if one.of_a_build
+            and one.onset.low in seen.nights[1:]
+            and self._nights_since(one.night) <= STRAGGLERS_NIGHTS
+        ]
+        found = list(there)
+        for filed in builds:
+            at = seen.position(filed.onset.low)
+            asked = [
+                index
+                for index, (_, pending, _) in enumerate(found)
+                if pending.kind == filed.kind and not pending.onset.overlaps(filed.onset)
+            ]
+            trials = [
+                Trial(
+                    seen.series[found[index][0]],
+                    filed.kind,
+                    seen.builds[at - 1],
+                    seen.builds[at],
+                    found[index][1].pair_sd,
+                    candidates=1,
+                )
+                for index in asked
+            ]
+            moved_by_it, spent = are_there(trials, self.bench, self.rules)
+            self._spend(spent)
+            for index, was_it in zip(asked, moved_by_it, strict=True):
+                if was_it:
+                    row, pending, again = found[index]
+                    found[index] = (row, pending.model_copy(update={"onset": filed.onset}), again)
+        return found
 
     def _level_at(self, row: int, pending: Pending) -> float:
         """The level that a change was measured from."""
@@ -415,7 +454,16 @@ class _Night:
                 self._carry(one, result, seen.nights[base])
         state.accounts.confirmed += len(confirmed)
         if self.bench.runners > 1:
-            self._persist(confirmed, 1)
+            # What a build may have brought with most others waits to be told with them.
+            build = state.build
+            self._persist(
+                [
+                    (row, one)
+                    for row, one in confirmed
+                    if build is None or build.kind != one.kind or not one.onset.low <= build.night <= one.onset.high
+                ],
+                1,
+            )
 
     def _admitted(self, scores: Moved) -> list[int]:
         """The series to be measured again, the best first."""

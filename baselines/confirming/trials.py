@@ -105,15 +105,24 @@ class Again:
 
 def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[Again], int]:
     """Which changes are there on another night or runner, with their intervals; and the pairs of processes spent."""
+    there, spent = are_there(trials, bench, rules, runner)
+    still = [trial for trial, is_there in zip(trials, there, strict=True) if is_there]
+    shown = intervals(still, bench, rules, runner)
+    found = iter(again for again, _ in shown)
+    both = [next(found) if is_there else Again(trial, False) for trial, is_there in zip(trials, there, strict=True)]
+    return both, spent + sum(count for _, count in shown)
+
+
+def are_there(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> tuple[list[bool], int]:
+    """Whether new pairs show each change, one by one and at a smaller error; and the pairs of processes spent."""
     once = replace(
         rules,
-        futile_below=1 / rules.persistent_at,
         error=1 / rules.persistent_at,
-        most_pairs=rules.persistent_pairs,
+        futile_below=1 / rules.persistent_at,
         futile_by_last_bet=False,
+        most_pairs=rules.persistent_pairs,
     )
     trials = [replace(trial, candidates=1, carried=()) for trial in trials]
-    wanted = [trial.wanted for trial in trials]
 
     def decided(so_far: Sequence[Sequence[LogRatios]]) -> Collection[int]:
         return [
@@ -124,22 +133,18 @@ def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) 
 
     if not trials:
         return [], 0
-    first = bench.pairs(wanted, once.most_pairs, decided, runner)
-    spent = sum(map(len, first))
+    measured = bench.pairs([trial.wanted for trial in trials], once.most_pairs, decided, runner)
     there = [
-        trial.judged(_of(trial, pairs), once).verdict == "confirmed" for trial, pairs in zip(trials, first, strict=True)
+        trial.judged(_of(trial, pairs), once).verdict == "confirmed"
+        for trial, pairs in zip(trials, measured, strict=True)
     ]
-    still = [trial for trial, is_there in zip(trials, there, strict=True) if is_there]
-    shown = intervals(still, bench, rules, runner) if still else []
-    spent += sum(count for _, count in shown)
-    found = iter(shown)
-    return [
-        next(found)[0] if is_there else Again(trial, False) for trial, is_there in zip(trials, there, strict=True)
-    ], spent
+    return there, sum(map(len, measured))
 
 
 def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> list[tuple[Again, int]]:
     """The effect and its interval from new pairs, none of which decided anything; with the pairs that each took."""
+    if not trials:
+        return []
     measured = bench.pairs([trial.wanted for trial in trials], rules.interval_pairs, lambda so_far: (), runner)
     found = []
     for trial, pairs in zip(trials, measured, strict=True):
