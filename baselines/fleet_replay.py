@@ -5,6 +5,7 @@ The fleet is any class with the methods of `Fleet`; of one that knows the truth 
 
 import importlib
 import random
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -165,6 +166,13 @@ def replay_fleet(fleet: Fleet, seed: int, rules: Rules) -> dict[str, Any]:
         found["processes"] += bench.processes
         _tell(outcome, night, position, fleet, found)
     return found
+
+
+def told(found: Mapping[str, Any]) -> str:
+    """What a replay came to, in one line."""
+    kinds = Counter(alert["kind"] for alert in {one["id"]: one for one in found["alerts"]}.values())
+    alerts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())) or "nothing"
+    return f"seed {found['seed']}: filed {alerts}; {found['processes']} processes beside the nightly's"
 
 
 def _canary_moved(

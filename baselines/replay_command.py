@@ -1,5 +1,6 @@
 """`torchbench replay`: any history, night by night, through the screen that the nightly uses."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,8 +26,12 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    points: Annotated[Path, typer.Argument(help="The history: a file, or the folder of formats that keep several.")],
-    out: Annotated[Path | None, typer.Option(help="Write the reports to this CSV file.")] = None,
+    points: Annotated[
+        Path | None, typer.Argument(help="The history: a file, or the folder of formats that keep several.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the reports to this CSV file; with --fleet, what is filed, as JSON.")
+    ] = None,
     series: Annotated[
         Path | None,
         typer.Option(help="CSV with the columns series, unit, direction (lower, higher or unknown: what is better)."),
@@ -43,8 +48,27 @@ def replay(
     picture: Annotated[
         Path | None, typer.Option(help="Draw each series into this folder (needs matplotlib, the extra `pictures`).")
     ] = None,
+    fleet: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:CLASS", help="Instead of a history a simulated fleet, through confirming and filing too."
+        ),
+    ] = None,
+    scenario: Annotated[
+        str | None, typer.Option(metavar="FILE:NAME", help="With --fleet: the YAML file and the scenario in it.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="With --fleet: the seed of the fleet and of the coins.")] = None,
 ) -> None:
-    """What the screen would have reported in each night of a history, had it known that night and those before it."""
+    """What the screen would have reported in each night of a history, had it known that night and those before it.
+
+    With --fleet: what a simulated fleet of runners would have had filed, night by night, and what it would have cost.
+    """
+    if fleet is not None or scenario is not None or seed is not None:
+        beside = {"POINTS": points, "--series": series, "--series-name": series_name, "--picture": picture}
+        _replay_fleet(fleet, scenario, 1 if seed is None else seed, out, [name for name, one in beside.items() if one])
+        return
+    if points is None:
+        raise BaselineError("name the history to replay, or a simulated fleet with --fleet and --scenario")
     from baselines.histories import read_histories
     from baselines.history_picture import draw_pictures
     from baselines.replay import replay_histories, write_detections
@@ -64,6 +88,22 @@ def replay(
         console.print(Text(f"reports written to {out}"))
     if picture is not None:
         console.print(Text(f"{counted(draw_pictures(replayed, picture), 'picture')} drawn into {picture}"))
+
+
+def _replay_fleet(fleet: str | None, scenario: str | None, seed: int, out: Path | None, beside: list[str]) -> None:
+    from baselines.confirming.rules import Rules
+    from baselines.fleet_replay import open_fleet, replay_fleet, told
+
+    if fleet is None or scenario is None or out is None:
+        raise BaselineError("a fleet needs --fleet MODULE:CLASS, --scenario FILE:NAME and --out FILE")
+    if beside:
+        raise BaselineError(f"{', '.join(beside)}: of a history; a fleet brings its own nights")
+    if out.is_dir() or not out.parent.is_dir():
+        raise BaselineError(f"{out}: --out names a file in a folder that exists")
+    found = replay_fleet(open_fleet(fleet, scenario, seed), seed, Rules())
+    out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    console.print(Text(told(found)))
+    console.print(Text(f"what is filed written to {out}"))
 
 
 def _check_places(points: Path, series: Path | None, out: Path | None, picture: Path | None) -> None:
