@@ -246,12 +246,13 @@ def comparable_nights(
 
 def is_of_environment(night: NightSummary, other: NightSummary) -> bool:
     """Whether both were measured in the same environment in the same way."""
-    return not _differ_in_measuring(night, other) and (night.environment.fingerprint == other.environment.fingerprint)
+    return is_measured_alike(night, other) and (night.environment.fingerprint == other.environment.fingerprint)
 
 
-def _differ_in_measuring(one: NightSummary, other: NightSummary) -> bool:
+def is_measured_alike(one: NightSummary, other: NightSummary) -> bool:
+    """Whether both were measured with the same settings."""
     # Told as text, settings that are equal in it are no other; of equal ones, which nearly all are, none is made.
-    return one.measuring != other.measuring and _how_measured(one) != _how_measured(other)
+    return one.measuring == other.measuring or _how_measured(one) == _how_measured(other)
 
 
 def _how_measured(night: NightSummary) -> str:
@@ -263,7 +264,7 @@ def _what_changed(then: NightSummary, now: NightSummary, test: str, channel: str
     if before is not None and before.workload.hash != after.workload.hash:
         old, new = before.workload, after.workload
         return _Change("workload change", f"workload {old.version} ({old.hash}) became {new.version} ({new.hash})")
-    if _differ_in_measuring(then, now):
+    if not is_measured_alike(then, now):
         return _Change("environment change", f"measuring ({_how_measured(then)}) became ({_how_measured(now)})")
     if then.environment.fingerprint != now.environment.fingerprint:
         return _Change(

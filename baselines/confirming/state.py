@@ -129,6 +129,7 @@ class ClassState(_Schema):
 
     kind: Literal["confirming"] = "confirming"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
+    nonce: str = ""  # of the last writer: no two writes have the same bytes
     series: dict[str, SeriesState] = Field(default_factory=dict)
     eras: list[Era] = Field(default_factory=list)
     bucket: float = 0.0  # pairs that may be measured
