@@ -34,10 +34,12 @@ from baselines.confirming.state import (
 )
 from baselines.confirming.trials import Again, Trial, Tried, are_there, ask_again, intervals, try_all
 from baselines.screening.noise import FloatArray, IntArray, row_medians
+from baselines.screening.shift_test import BoolArray
 
 HISTORY_FOR_ONSET = 30  # nights that an onset is looked for in
 JOINED_NIGHTS = 3  # after a note on the environment: another runner that follows is told there
 STRAGGLERS_NIGHTS = 21  # after a build that moved most of the class
+_FIRST = 1e6  # above any score
 KEPT_FILED = 200
 KEPT_EFFECTS = 400
 
@@ -60,12 +62,24 @@ class Outcome:
         return 2 * self.pairs + self.bridged
 
 
-def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules) -> Outcome:
-    """Changes `state`, and returns what came of the night. Raises ValueError for a night that the state knows."""
+@dataclass(frozen=True)
+class Named:
+    """A candidate that another rule has found: the limits that people know, held against the nights before."""
+
+    key: SeriesKey
+    effect: float  # ln(tonight / baseline)
+    base: datetime  # the newest night of the baseline
+
+
+def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: Sequence[Named] = ()) -> Outcome:
+    """Changes `state`, and returns what came of the night. Raises ValueError for a night that the state knows.
+
+    A class that is young has no levels to be far from; until it has, only what is `named` is measured again.
+    """
     if state.last_night is not None and seen.tonight <= state.last_night:
         raise ValueError(f"the night of {seen.tonight} was concluded already: {state.last_night} is the newest")
     outcome = Outcome()
-    night = _Night(seen, state, bench, rules, outcome)
+    night = _Night(seen, state, bench, rules, outcome, named)
     night.run()
     state.last_night = seen.tonight
     state.filed = state.filed[-KEPT_FILED:]
@@ -73,29 +87,37 @@ def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules) -> Outc
 
 
 class _Night:
-    def __init__(self, seen: Seen, state: ClassState, bench: Bench, rules: Rules, outcome: Outcome) -> None:
+    def __init__(
+        self, seen: Seen, state: ClassState, bench: Bench, rules: Rules, outcome: Outcome, named: Sequence[Named]
+    ) -> None:
         self.seen, self.state, self.bench, self.rules, self.outcome = seen, state, bench, rules, outcome
         self.names = [name_of(key) for key in seen.series]
         self.row_of = {name: row for row, name in enumerate(self.names)}
+        self.named = {name_of(one.key): one for one in named if one.base in seen.nights}
         self.of_build: set[int] = set()  # series that a build moved with most others, tonight
         self.rows = self._rows()
 
     def run(self) -> None:
         seen, state, rules = self.seen, self.state, self.rules
-        if len(seen.nights) <= rules.burn_in:
+        if self.is_young:
             if state.era_of(seen.tonight, seen.environments[-1]) is None:
                 state.eras.append(self._era({}))
             if len(seen.nights) == rules.burn_in:
                 self._align_environments()
-            return
         state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)
         state.accounts.nights += 1
         state.accounts.screened += len(seen.series)
-        self._conclude_build()
-        self._environment()
+        if not self.is_young:
+            self._conclude_build()
+            self._environment()
         self._waiting()
         self._candidates()
-        self._against_itself()
+        if not self.is_young:
+            self._against_itself()
+
+    @property
+    def is_young(self) -> bool:
+        return len(self.seen.nights) <= self.rules.burn_in
 
     # --- what is known --------------------------------------------------------------------------------------------
 
@@ -405,14 +427,17 @@ class _Night:
     def _candidates(self) -> None:
         seen, state, rules = self.seen, self.state, self.rules
         scores = moved(self.rows)
-        admitted = self._admitted(scores)
+        passed, admitted = self._admitted(scores)
         state.accounts.candidates += len(admitted)
         trials, onsets = [], []
         for row in admitted:
             onset, base = self._dated(row, scores)
+            effect = float(scores.effect[row])
+            if (named := self._named(row)) is not None and (self.is_young or not passed[row]):
+                onset, base, effect = *self._dated_as_named(named), named.effect
             if base is None or not self.bench.has(seen.builds[base]) or seen.builds[base] == seen.builds[-1]:
                 continue
-            kind: ChangeKind = "regression" if scores.effect[row] > 0 else "improvement"
+            kind: ChangeKind = "regression" if effect > 0 else "improvement"
             carried = state.of(seen.series[row]).carried
             keeps = carried is not None and carried.kind == kind
             trials.append(
@@ -465,8 +490,16 @@ class _Night:
                 1,
             )
 
-    def _admitted(self, scores: Moved) -> list[int]:
-        """The series to be measured again, the best first."""
+    def _named(self, row: int) -> Named | None:
+        return self.named.get(self.names[row])
+
+    def _dated_as_named(self, named: Named) -> tuple[Onset, int]:
+        """Anything after the newest night of the baseline may have brought it."""
+        base = self.seen.position(named.base)
+        return Onset(low=self.seen.nights[base + 1], high=self.seen.tonight), base
+
+    def _admitted(self, scores: Moved) -> tuple[BoolArray, list[int]]:
+        """(which series are far enough by themselves, the series to be measured again, the best first)."""
         rules, state = self.rules, self.state
         for one in state.series.values():
             one.resting = max(0, one.resting - 1)
@@ -480,10 +513,15 @@ class _Night:
             & (hope > rules.least_hope)
             & np.isfinite(self.seen.logs[:, -1])
         )
-        rank = scores.score * np.clip(hope / 1.2, 0.2, 1.0)
+        if self.is_young:
+            passed[:] = False
+        rank = np.where(passed, scores.score * np.clip(hope / 1.2, 0.2, 1.0), -np.inf)
+        called = np.array([self.names[row] in self.named and self._is_there(row) for row in range(len(rank))])
+        # What people would call a regression is looked at first: they see it anyway.
+        rank = np.where(called, _FIRST + np.nan_to_num(rank, neginf=0.0), rank)
         found = []
         for row in map(int, np.argsort(-rank, kind="stable")):
-            if not passed[row] or row in self.of_build:
+            if not (passed[row] or called[row]) or row in self.of_build:
                 continue
             one = state.series.get(self.names[row])
             if one is not None and (
@@ -493,7 +531,7 @@ class _Night:
             ):
                 continue
             found.append(row)
-        return found[: rules.most_candidates]
+        return passed, found[: rules.most_candidates]
 
     def _dated(self, row: int, scores: Moved) -> tuple[Onset, int | None]:
         """The nights that the change may have come in, and the night whose build is the last good one."""
