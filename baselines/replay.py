@@ -11,6 +11,7 @@ import numpy as np
 from baselines.histories import Better, History
 from baselines.histories.csv_files import write_csv
 from baselines.screening import KnobName
+from baselines.screening.hindsight import segment_again
 from baselines.screening.shifts import KNOBS, Shift, replay
 
 DAYS_A_YEAR = 365
@@ -62,9 +63,13 @@ class Stretch:
     detection: Detection | None  # what began it
 
 
-def replay_histories(histories: Sequence[History], knob: KnobName) -> list[Replayed]:
-    """What each night would have reported, given the nights before it and itself. The order is kept."""
-    shifts = replay([np.log(history.values) for history in histories], KNOBS[knob])
+def replay_histories(histories: Sequence[History], knob: KnobName, *, hindsight: bool = False) -> list[Replayed]:
+    """What each night would have reported, given the nights before it and itself. The order is kept.
+
+    `hindsight`: what the last night says of the whole history instead, where a night knows those after it too.
+    """
+    logs = [np.log(history.values) for history in histories]
+    shifts = segment_again(logs, KNOBS[knob]) if hindsight else replay(logs, KNOBS[knob])
     return [
         Replayed(history, tuple(_detection(history, shift) for shift in found))
         for history, found in zip(histories, shifts, strict=True)

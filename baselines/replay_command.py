@@ -40,6 +40,10 @@ def replay(
         str, typer.Option("--format", help="csv, sandmark, github-action-benchmark or asv.")
     ] = "csv",
     knob: Annotated[KnobName, typer.Option(help="How much evidence a report needs.")] = "default",
+    hindsight: Annotated[
+        bool,
+        typer.Option("--hindsight", help="Cut the whole history into levels at once, each night knowing all others."),
+    ] = False,
     value_column: Annotated[str | None, typer.Option(help="Take another column than `value`.")] = None,
     series_name: Annotated[
         list[str] | None,
@@ -64,7 +68,13 @@ def replay(
     With --fleet: what a simulated fleet of runners would have had filed, night by night, and what it would have cost.
     """
     if fleet is not None or scenario is not None or seed is not None:
-        beside = {"POINTS": points, "--series": series, "--series-name": series_name, "--picture": picture}
+        beside = {
+            "POINTS": points,
+            "--series": series,
+            "--series-name": series_name,
+            "--picture": picture,
+            "--hindsight": hindsight,
+        }
         _replay_fleet(fleet, scenario, 1 if seed is None else seed, out, [name for name, one in beside.items() if one])
         return
     if points is None:
@@ -79,7 +89,7 @@ def replay(
     for line in shortened(reading.notes, NOTES_SHOWN):
         console.print(Text(f"note: {line}"))
     chosen = _choose(reading.histories, series_name, points)
-    replayed = replay_histories(chosen, knob)
+    replayed = replay_histories(chosen, knob, hindsight=hindsight)
     if out is not None:
         write_detections(out, replayed)
     _show(replayed, in_full=bool(series_name))
