@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy
 
-from torchbenchmark.paired.comparison import Criterion, PairOfValues, TestPairs, compare
+from torchbenchmark.paired.comparison import Criterion, compare
 from torchbenchmark.paired.noise_table import SeriesNoise
+from torchbenchmark.paired.pair_series import PairOfValues, TestPairs
 from torchbenchmark.paired.pairs_file import Pairs, read_pairs
 from torchbenchmark.paired.results import noise_table_of
 from torchbenchmark.paired.values import values_of

@@ -7,19 +7,18 @@ bootstrap from twelve on (torchbenchmark/statistics). Counts are compared exactl
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy
 from pydantic import BaseModel, ConfigDict
-from scipy import special
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.host_speed import PROBE, RESTS_ON_PROBE, SLOPES, host_log_ratio, takes_covariate
+from torchbenchmark.paired.host_speed import PROBE
 from torchbenchmark.paired.noise_table import NoiseTable
+from torchbenchmark.paired.pair_series import ROUNDING, PairSeries, TestPairs, pair_series
 from torchbenchmark.quantity import counted
-from torchbenchmark.statistics.covariate import adjusted_log_ratios
 from torchbenchmark.statistics.interval import Interval
 from torchbenchmark.statistics.moderated_variance import VariancePrior
 from torchbenchmark.statistics.pairs_needed import pairs_needed
@@ -30,8 +29,6 @@ JUDGED = {"cuda": ("gpu_time", "latency"), "cpu": ("cpu_time", "latency")}
 # What "no change" means unless a person says otherwise: a kernel time tells small changes, a wall clock does not.
 NO_CHANGE_BEYOND = {"gpu": 0.01, "cpu": 0.05}
 NO_TABLE = "none: no A/A table of this class, each series stands for itself (`torchbench doctor --aa` makes the table)"
-FEWEST_PROBES = 3  # two pairs cannot say whether the probe itself moved, and are not adjusted by it
-ROUNDING = 1e-12  # log ratios that differ by less are one ratio, written in two ways
 _SAMPLES_FOR_999 = 10_000
 LARGEST_SHARE = 1e9  # of a bound: two pairs of forty tests leave one without a bound that a number can hold
 
@@ -104,30 +101,6 @@ class Comparison(_Schema):
 
 
 @dataclass(frozen=True)
-class PairOfValues:
-    """What one pair gave: per channel the location of either side."""
-
-    base: Mapping[str, float]
-    head: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class TestPairs:
-    """The pairs of one test, and how it failed if it did: (status and reason) of either side."""
-
-    __test__ = False
-
-    test: str
-    head_test: str
-    device: str
-    pairs: tuple[PairOfValues, ...]  # the units of evidence: one a round
-    counts: tuple[PairOfValues, ...] = ()  # the exact channels of every pair of processes
-    base_failure: str = ""
-    head_failure: str = ""
-    now_and_then: str = ""  # how a side failed in some of its processes only
-
-
-@dataclass(frozen=True)
 class Criterion:
     """How sure, and what counts as no change."""
 
@@ -146,7 +119,7 @@ class Criterion:
 
 def compare(tests: Sequence[TestPairs], criterion: Criterion, noise: NoiseTable | None = None) -> Comparison:
     """The verdicts of all tests together. `noise` is the A/A table of this class, if there is one."""
-    series = [_series(one, channel, noise) for one in tests for channel in _channels(one, criterion)]
+    series = [pair_series(one, channel, noise) for one in tests for channel in _channels(one, criterion)]
     judged = [one for one in series if len(one.log_ratios) >= 2 and not one.void]
     intervals = _intervals(judged, criterion, noise)
     adjusted = [one.name for one in judged if one.covariate]
@@ -181,77 +154,12 @@ def assemble(
     )
 
 
-@dataclass(frozen=True)
-class _Series:
-    """The pairs of one channel of one test, as logarithms."""
-
-    test: str
-    channel: str
-    device: str
-    base: tuple[float, ...]
-    head: tuple[float, ...]
-    probes: tuple[float, ...]  # host_log_ratio of each pair; empty if it is not the covariate
-    slope: float
-    probe_moved: bool  # the probe itself is slower on one side, so it is no measure of the host
-
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.test, self.channel
-
-    @property
-    def covariate(self) -> bool:
-        return bool(self.probes)
-
-    @property
-    def void(self) -> bool:
-        """The values themselves hold a probe that was slower on one side."""
-        return self.probe_moved and self.channel in RESTS_ON_PROBE
-
-    @property
-    def plain(self) -> numpy.ndarray:
-        sign = 1.0 if CHANNELS[self.channel].better == "lower" else -1.0
-        return sign * (numpy.log(self.head) - numpy.log(self.base)) if self.base else numpy.empty(0)
-
-    @property
-    def log_ratios(self) -> numpy.ndarray:
-        return adjusted_log_ratios(self.plain, self.probes, self.slope) if self.probes else self.plain
-
-
 def _channels(one: TestPairs, criterion: Criterion) -> tuple[str, ...]:
     return tuple(channel for channel in criterion.judged(one.device) if not CHANNELS[channel].exact)
 
 
-def _series(one: TestPairs, channel: str, noise: NoiseTable | None) -> _Series:
-    pairs = [pair for pair in one.pairs if pair.base.get(channel, 0.0) > 0 and pair.head.get(channel, 0.0) > 0]
-    probed = (takes_covariate(channel) or channel in RESTS_ON_PROBE) and len(pairs) >= FEWEST_PROBES
-    hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if probed else []
-    known = [ratio for ratio in hosts if ratio is not None]
-    probes = known if len(known) == len(pairs) and any(known) else []
-    moved = bool(probes) and _differs([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
-    slope = noise.slope(channel) if noise else None
-    return _Series(
-        test=one.test,
-        channel=channel,
-        device=one.device,
-        base=tuple(pair.base[channel] for pair in pairs),
-        head=tuple(pair.head[channel] for pair in pairs),
-        probes=tuple(probes) if takes_covariate(channel) and not moved else (),
-        probe_moved=moved,
-        slope=SLOPES[one.device] if slope is None else slope,
-    )
-
-
-def _differs(probes: Sequence[float]) -> bool:
-    """Whether the probe runs slower on one side than on the other (two-sided t at 5 %). A covariate must owe nothing to
-    the side: threads of a test that spin on while the probe runs slow it, and to adjust by it would hide the build."""
-    if not probes or numpy.ptp(probes) <= ROUNDING:
-        return bool(probes) and abs(probes[0]) > ROUNDING
-    error = float(numpy.std(probes, ddof=1)) / math.sqrt(len(probes))
-    return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, 0.975)) * error
-
-
 def _intervals(
-    series: Sequence[_Series], criterion: Criterion, noise: NoiseTable | None, *, adjusted: bool = True
+    series: Sequence[PairSeries], criterion: Criterion, noise: NoiseTable | None, *, adjusted: bool = True
 ) -> dict[tuple[str, str], Interval]:
     """The interval of each series; those with as many pairs are one table. Series that do not vary have none."""
     found: dict[tuple[str, str], Interval] = {}
@@ -273,7 +181,7 @@ def _intervals(
     return found
 
 
-def _bootstrapped(series: Sequence[_Series], criterion: Criterion, *, adjusted: bool = True) -> bool:
+def _bootstrapped(series: Sequence[PairSeries], criterion: Criterion, *, adjusted: bool = True) -> bool:
     """Whether the intervals are a bootstrap: of the whole family, which must have pairs enough and one number of
     them."""
     if len(series) < max(1, criterion.family) or len({len(one.plain) for one in series}) != 1:
@@ -282,7 +190,7 @@ def _bootstrapped(series: Sequence[_Series], criterion: Criterion, *, adjusted: 
     return bool((numpy.ptp(table, axis=0) > ROUNDING).all()) and can_bootstrap(table, criterion.level)
 
 
-def _prior(series: Sequence[_Series], noise: NoiseTable | None) -> VariancePrior | None:
+def _prior(series: Sequence[PairSeries], noise: NoiseTable | None) -> VariancePrior | None:
     if noise is None:
         return None
     known = [noise.pair_variance(one.test, one.channel) for one in series]
@@ -307,7 +215,7 @@ def _prior_in_words(effects: Sequence[Effect], noise: NoiseTable | None) -> str:
 
 
 def _effect(
-    one: _Series, interval: Interval | None, plain: Interval | None, criterion: Criterion, noise: NoiseTable | None
+    one: PairSeries, interval: Interval | None, plain: Interval | None, criterion: Criterion, noise: NoiseTable | None
 ) -> Effect:
     beyond = criterion.no_change_beyond(one.channel)
     effect = Effect(
@@ -343,7 +251,7 @@ def _effect(
     )
 
 
-def _constant(one: _Series, beyond: float) -> dict[str, object]:
+def _constant(one: PairSeries, beyond: float) -> dict[str, object]:
     """Every pair gave the same ratio: there is no noise to judge it by."""
     share = _share(float(one.log_ratios[0]))
     verdict = "no change" if abs(share) <= beyond else "slower" if share > 0 else "faster"
@@ -359,7 +267,7 @@ def _judge(interval: Interval, beyond: float) -> EffectVerdict:
     return "no change" if inside else "inconclusive"
 
 
-def _needs(interval: Interval, one: _Series, beyond: float, noise: NoiseTable | None) -> int | None:
+def _needs(interval: Interval, one: PairSeries, beyond: float, noise: NoiseTable | None) -> int | None:
     """How many more pairs until the interval excludes 0, or lies within `beyond`, if estimate and variance stay."""
     target = max(abs(interval.estimate), math.log1p(beyond) - abs(interval.estimate))
     known = noise.pair_variance(one.test, one.channel) if noise else None

@@ -6,9 +6,10 @@ from statistics import geometric_mean
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestOutcome, TestPairs, compare
+from torchbenchmark.paired.comparison import Comparison, Criterion, TestOutcome, compare
 from torchbenchmark.paired.noise import AaPair, noise_of
 from torchbenchmark.paired.noise_table import NoiseTable
+from torchbenchmark.paired.pair_series import PairOfValues, TestPairs
 from torchbenchmark.paired.pairs_file import Pair, PairedTest, Pairs
 from torchbenchmark.paired.values import values_of
 from torchbenchmark.records import Process, Status

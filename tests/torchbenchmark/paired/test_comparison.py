@@ -6,8 +6,9 @@ import math
 import numpy
 import pytest
 
-from torchbenchmark.paired.comparison import Comparison, Criterion, PairOfValues, TestPairs, compare
+from torchbenchmark.paired.comparison import Comparison, Criterion, compare
 from torchbenchmark.paired.noise_table import ChannelNoise, NoiseTable, SeriesNoise
+from torchbenchmark.paired.pair_series import PairOfValues, TestPairs
 
 TESTS = [f"test_eval[m{index}-cuda-eager]" for index in range(12)]
 
