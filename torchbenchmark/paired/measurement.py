@@ -38,7 +38,7 @@ from torchbenchmark.paired.pairs_file import (
 from torchbenchmark.paired.results import FAILURES_TO_BELIEVE, failure, measured_tests
 from torchbenchmark.paired.sides import Side, told_of_side
 from torchbenchmark.places import Place, places
-from torchbenchmark.planning import RunRequest, missing_requirement, plan_run
+from torchbenchmark.planning import OtherGround, RunRequest, missing_requirement, plan_run
 from torchbenchmark.quantity import counted
 from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines, require_no_special_file
 from torchbenchmark.registry import Registry
@@ -67,7 +67,12 @@ class PairsRequest:
         return self.base if name == "base" else self.head
 
 
-# Which tests need no more pairs, given what was measured so far: asked at the end of every round.
+class NothingToCompare(BenchmarkError):
+    """No test of the plan can run on both sides."""
+
+
+# Which tests need no more pairs, given what was measured so far: asked before the first round and at the end of every
+# round, also of those that were measured before a kill.
 Decided = Callable[[Pairs], Collection[str]]
 
 
@@ -82,7 +87,7 @@ def plan_pairs(request: PairsRequest, interpreters: Mapping[SideName, Interprete
     tests = tuple(_paired_test(planned, request, interpreters, registry) for planned in run.plan)
     if all(test.left_out for test in tests):
         reasons = "; ".join(list(dict.fromkeys(test.left_out for test in tests))[:3])
-        raise BenchmarkError(f"no test can be compared: {reasons}")
+        raise NothingToCompare(f"no test can be compared: {reasons}")
     return PairsHeader(
         run=run.run,
         suite=run.suite,
@@ -228,7 +233,7 @@ def _resumed(out: Path, asked: PairsHeader, interpreter: Interpreter, given: Col
     for name in SIDES:
         then, now = getattr(begun, name), getattr(asked, name)
         if (then.asked, then.build.id) != (now.asked, now.build.id):
-            raise BenchmarkError(
+            raise OtherGround(
                 f"{out}: was begun with {name} {then.asked} ({then.build.id}), this is {now.asked} ({now.build.id}); "
                 "name another file with --out"
             )
@@ -245,13 +250,13 @@ def _resumed(out: Path, asked: PairsHeader, interpreter: Interpreter, given: Col
         ("environment", begun.environment.fingerprint, asked.environment.fingerprint),
     ):
         if then != now:
-            raise BenchmarkError(
+            raise OtherGround(
                 f"{out}: was begun on {what} {then}, this is {now}; go on there, or name another file with --out"
             )
     tests = {test.base: test for test in asked.tests}
     for test in begun.tests:
         if tests.get(test.base) != test:
-            raise BenchmarkError(f"{out}: {test.base} is not the workload it was; name another file with --out")
+            raise OtherGround(f"{out}: {test.base} is not the workload it was; name another file with --out")
     replace_lines(out, [pairs.header, *pairs.pairs])  # without a last line that was torn by a kill
     return pairs
 
@@ -298,32 +303,36 @@ class _Work:
         self.reporter.planned(self._so_far())
         for difference in self.header.differing:
             self.reporter.note(f"the sides differ beside their builds: {difference}")
-        self._drop(decided)
+        self._drop(decided, 0)
         with contextlib.ExitStack() as stack:
             for watch in self.watches.values():
                 stack.enter_context(watch)
             nurseries = {name: stack.enter_context(self._nursery(name, self.place)) for name in SIDES}
             for number in range(1, self.header.rounds + 1):
                 turns = self._turns(number)
-                if not turns:
+                if not turns:  # measured before a kill, unless no test is left
+                    if any(pair.round == number for pair in self.pairs):
+                        self._drop(decided, number)
                     continue
                 if seconds is not None and time.monotonic() - began >= seconds:
                     self.reporter.note(f"the budget of {seconds:g} s is spent after {counted(number - 1, 'round')}")
                     break
                 self.reporter.round_started(number, self.header.rounds)
                 self._measure_round(nurseries, number, turns)
-                self._drop(decided)
+                self._drop(decided, number)
                 self.reporter.round_ended(self._so_far(), number)
         return self._so_far()
 
     def _so_far(self) -> Pairs:
         return Pairs(self.header, tuple(self.pairs))
 
-    def _drop(self, decided: Decided) -> None:
-        """Leave out of the later rounds what is decided, by its pairs or by its failures."""
-        self.decided |= set(decided(self._so_far()))
+    def _drop(self, decided: Decided, number: int) -> None:
+        """Leave out of the later rounds what is decided after round `number`, by its pairs or by its failures. What was
+        killed and goes on asks the same after each round as if it had not been."""
+        seen = Pairs(self.header, tuple(pair for pair in self.pairs if pair.round <= number))
+        self.decided |= set(decided(seen))
         for test in self.tests:
-            mine = [pair for pair in self.pairs if pair.test == test]
+            mine = seen.of_test(test)
             for processes in ([pair.base for pair in mine], [pair.head for pair in mine]):
                 failed = [process for process in processes if process is not None and process.status is not Status.OK]
                 if len(failed) >= FAILURES_TO_BELIEVE and failure(processes):
