@@ -18,12 +18,12 @@ from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
 from bot.readiness import require_ready
+from bot.run_request import run_request
 from torchbenchmark.builds.installation import provide_tonight
 from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
 from torchbenchmark.errors import SentinelError
-from torchbenchmark.planning import OtherGround, RunRequest
+from torchbenchmark.planning import OtherGround
 from torchbenchmark.records import Run, read_run
-from torchbenchmark.registry import load_suite
 from torchbenchmark.run_file import RunFile
 from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.terminal import EXIT_BROKEN, console
@@ -111,19 +111,7 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
 
 def measure(config: NightlyConfig, file: Path) -> Run:
     """Tonight's run: a new one, or the rest of one that was killed tonight on this build and machine."""
-    request = RunRequest(
-        suite=load_suite(config.suite),
-        device=config.device,
-        rounds=config.rounds,
-        processes=config.processes,
-        subject=config.subject,
-        threads=config.threads,
-        budget_s=config.budget_s,
-        timeout_s=config.timeout_s,
-        memory_limit_mib=config.memory_limit_mib,
-        model_folders=config.models,
-        **({} if (python := _interpreter(config, file)) is None else {"python": python}),
-    )
+    request = run_request(config, _interpreter(config, file))
     left = _interrupted(file)
     with TerminalReporter() as reporter:
         if left is not None and _is_of_another_night(left):
