@@ -6,6 +6,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from baselines.confirming.state import NightOutcome
 from baselines.differences import Difference
 from baselines.policy import Policy
 from baselines.series import Statistic, UtcTime
@@ -124,6 +125,7 @@ class Report(_Schema):
     screen: Screen | None = (
         None  # none where there is nothing to compare with, or the report is of before there was one
     )
+    confirmation: NightOutcome | None = None  # what was measured again; none where nothing could be
 
     @property
     def exit_code(self) -> int:

@@ -25,6 +25,8 @@ from baselines.confirming.state import (
     Era,
     Filed,
     Interval,
+    Measured,
+    NightOutcome,
     Onset,
     Pending,
     PendingBuild,
@@ -83,6 +85,7 @@ def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: 
     night.run()
     state.last_night = seen.tonight
     state.filed = state.filed[-KEPT_FILED:]
+    state.outcome = night.told()
     return outcome
 
 
@@ -94,6 +97,7 @@ class _Night:
         self.names = [name_of(key) for key in seen.series]
         self.row_of = {name: row for row, name in enumerate(self.names)}
         self.named = {name_of(one.key): one for one in named if one.base in seen.nights}
+        self.asked: dict[SeriesKey, tuple[Onset, datetime]] = {}  # tonight: when it may have come in, and the base
         self.of_build: set[int] = set()  # series that a build moved with most others, tonight
         self.rows = self._rows()
 
@@ -114,6 +118,32 @@ class _Night:
         self._candidates()
         if not self.is_young:
             self._against_itself()
+
+    def told(self) -> NightOutcome:
+        outcome = self.outcome
+        return NightOutcome(
+            night=self.seen.tonight,
+            tried=tuple(
+                Measured(
+                    test=one.trial.key.test,
+                    channel=one.trial.key.channel,
+                    kind=one.trial.kind,
+                    verdict=one.decision.verdict,
+                    base=self.asked[one.trial.key][1],
+                    onset=self.asked[one.trial.key][0],
+                    pairs=one.decision.pairs,
+                    effect=math.expm1(one.effect),
+                    e_value=one.decision.e_value,
+                    threshold=one.decision.threshold,
+                )
+                for one in outcome.tried
+            ),
+            gone=tuple(name_of(one.trial.key) for one in outcome.again if not one.persistent),
+            waiting=tuple(name for name, one in self.state.series.items() if one.pending is not None),
+            filed=tuple(outcome.filed),
+            notes=tuple(outcome.notes),
+            processes=outcome.processes,
+        )
 
     @property
     def is_young(self) -> bool:
@@ -314,6 +344,7 @@ class _Night:
                 night=seen.tonight,
                 onset=onset,
                 series=tuple(self.names[row] for row in rows),
+                moved={self.names[row]: math.expm1(pending.effects[self.names[row]]) for row in rows},
                 of_a_build=True,
             )
         )
@@ -452,6 +483,7 @@ class _Night:
                 )
             )
             onsets.append((row, onset, base))
+            self.asked[seen.series[row]] = (onset, seen.nights[base])
         tried, spent = try_all(trials, self.bench, rules, state.bucket)
         self._spend(spent)
         self.outcome.tried += tried

@@ -5,20 +5,13 @@ from datetime import datetime
 
 import numpy as np
 
+from baselines.confirming.state import SeriesKey
 from baselines.screening.noise import READS, FloatArray, IntArray, row_medians, running_scale
 
 SMALLEST_NOISE = 5e-4  # of a night, in log units
 SMALLEST_PAIR_SD = 5e-4
 # Median of chi-squared over its degrees of freedom, by degrees: a median of variances is that much below their mean.
 _MEDIAN_SHARE = {1: 0.4549, 2: 0.6931, 3: 0.7887, 4: 0.8392, 5: 0.8703}
-
-
-@dataclass(frozen=True)
-class SeriesKey:
-    """One channel of one test."""
-
-    test: str
-    channel: str
 
 
 @dataclass(frozen=True)

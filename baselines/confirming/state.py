@@ -1,17 +1,25 @@
 """What the nights of a class leave behind: segments, evidence that is kept, what waits for a second night, alerts."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from baselines.confirming.seen import SeriesKey
 from baselines.series import UtcTime
 
 SCHEMA = 1
 
 ChangeKind = Literal["regression", "improvement"]
+
+
+@dataclass(frozen=True)
+class SeriesKey:
+    """One channel of one test."""
+
+    test: str
+    channel: str
 
 
 class _Schema(BaseModel):
@@ -106,8 +114,18 @@ class Filed(_Schema):
     onset: Onset
     series: tuple[str, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    moved: dict[str, float] = Field(default_factory=dict)  # effects, as shares, of series without an interval
     of_a_build: bool = False  # that moved most of the class
     why: str = ""
+
+    def effects(self) -> dict[str, float]:
+        """By test, the largest of its channels': a share, slower is positive."""
+        found: dict[str, float] = {}
+        shown = [(one.test, one.effect) for one in self.intervals]
+        shown += [(name.rpartition(" ")[0], effect) for name, effect in self.moved.items()]
+        for test, effect in shown:
+            found[test] = effect if test not in found else max(found[test], effect, key=abs)
+        return found
 
 
 class Accounts(_Schema):
@@ -124,6 +142,37 @@ class Accounts(_Schema):
     aa_effects: dict[str, list[float]] = Field(default_factory=dict)  # by channel: of the newest tries
 
 
+class Measured(_Schema):
+    """One candidate of a night, and what its pairs said."""
+
+    test: str
+    channel: str
+    kind: ChangeKind
+    verdict: Literal["confirmed", "futile", "undecided", "continue"]
+    base: UtcTime  # the night of the build that it was held against
+    onset: Onset
+    pairs: int
+    effect: float  # of the pairs, as a share; slower is positive
+    e_value: float
+    threshold: float
+
+
+class NightOutcome(_Schema):
+    """What a night came to."""
+
+    night: UtcTime
+    tried: tuple[Measured, ...] = ()
+    gone: tuple[str, ...] = ()  # series confirmed earlier that new pairs did not show again
+    waiting: tuple[str, ...] = ()  # series confirmed by now and not filed yet
+    filed: tuple[Filed, ...] = ()
+    notes: tuple[str, ...] = ()
+    processes: int = 0  # measured for it
+
+    @property
+    def confirmed(self) -> tuple[Measured, ...]:
+        return tuple(one for one in self.tried if one.verdict == "confirmed")
+
+
 class ClassState(_Schema):
     """A class of machines."""
 
@@ -138,6 +187,7 @@ class ClassState(_Schema):
     next_id: int = 1
     accounts: Accounts = Field(default_factory=Accounts)
     last_night: UtcTime | None = None
+    outcome: NightOutcome | None = None  # of that night: concluding it again comes to the same
 
     def of(self, key: SeriesKey) -> SeriesState:
         return self.series.setdefault(name_of(key), SeriesState())

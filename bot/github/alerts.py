@@ -5,6 +5,7 @@ likely one change; what is left over makes one new alert. Nights inside an alert
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -17,6 +18,7 @@ from bot.github.issue import key_of
 from regression_detector import TOTAL
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
+RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
 RELAPSE = timedelta(days=30)  # within which a closed alert is opened again instead of a new one made
 INCOMPARABLE_NIGHTS = 3  # in a row: then the environment or the suite has changed for good, and the alert is over
 CLOCK_AHEAD = timedelta(days=1)  # a night that starts later than this from now has a wrong clock
@@ -73,6 +75,8 @@ class Alert(_Schema):
     recovered_nights: int = 0
     incomparable_nights: int = 0  # in a row
     nights: tuple[AlertNight, ...]
+    signal: str = ""  # the confirmed change that opened it; empty: the limits alone did
+    effects: dict[str, float] = Field(default_factory=dict)  # by test, as confirmed: a share, slower is positive
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
@@ -116,18 +120,25 @@ def apply_report(
 ) -> tuple[Alert, ...]:
     """All alerts after the night. Applying the same night again changes nothing.
 
+    Where the report has a confirmation, what is filed in it opens alerts, and the limits alone open none.
     `now` tells a night whose clock was ahead; `show` gives the evidence of an alert in which the night found something.
     """
     if report.verdict == "broken":
         return tuple(alerts)  # a night without a number says nothing of any test
     after = {alert.key: alert for alert in alerts}
     for kind in KINDS:
-        left = dict(_findings(report, kind))
+        left = dict(_findings(report, kind, alerts))
+        signals = _signals(report) if kind == "regression" else {}
         for alert in sorted(_takers(alerts, kind, report), key=lambda alert: not alert.is_open):
-            mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report)}
-            after[alert.key] = _after_night(alert, report, mine, now)
-        if left:
-            new = _opened(kind, report, left)
+            mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report, signals.get(test))}
+            effects = {test: signals[test].effect for test in mine if test in signals}
+            after[alert.key] = _with_effects(_after_night(alert, report, mine, now), effects)
+        for signal in sorted({signals[test].id if test in signals else "" for test in left}):
+            mine = {
+                test: told for test, told in left.items() if (signals[test].id if test in signals else "") == signal
+            }
+            effects = {test: signals[test].effect for test in mine if test in signals}
+            new = _opened(kind, report, mine, signal, effects)
             after[new.key] = new
     before = {alert.key: alert for alert in alerts}
     return tuple(_revised(before.get(key), alert, report, show) for key, alert in after.items())
@@ -143,7 +154,32 @@ def _revised(before: Alert | None, after: Alert, report: Report, show: Callable[
     return after.model_copy(update={"revision": after.revision + 1})
 
 
-def _findings(report: Report, kind: Kind) -> Findings:
+@dataclass(frozen=True)
+class _Signal:
+    """A change of a test that was filed tonight."""
+
+    id: str  # of what was filed, which is one alert
+    effect: float  # a share; the largest of the test's channels
+    since: datetime  # the first night that may have it
+
+
+def _signals(report: Report) -> dict[str, _Signal]:
+    """What is filed tonight, by test."""
+    found: dict[str, _Signal] = {}
+    for filed in report.confirmation.filed if report.confirmation else ():
+        if filed.kind != "regression":
+            continue
+        for test, effect in filed.effects().items():
+            if test not in found or effect > found[test].effect:
+                found[test] = _Signal(filed.id, effect, filed.onset.low)
+    return found
+
+
+def _with_effects(alert: Alert, effects: Mapping[str, float]) -> Alert:
+    return alert.model_copy(update={"effects": {**alert.effects, **effects}}) if effects else alert
+
+
+def _findings(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings:
     if kind == "failure":
         # What failed before anybody watched is told in every report, but is no news to file.
         return {
@@ -151,6 +187,15 @@ def _findings(report: Report, kind: Kind) -> Findings:
             for row in report.rows
             if row.state is State.NEWLY_FAILING or (row.state is State.STILL_FAILING and row.alert is not None)
         }
+    if report.confirmation is not None:
+        known = {
+            row.test: f"{row.change:+.1%}"
+            for alert in alerts
+            if alert.kind == kind and alert.is_open  # what is back is asked by pairs again, as what is new
+            for row in report.rows
+            if row.test in alert.tests and row.change is not None and not _recovered(alert, row)
+        }
+        return {**known, **{test: f"{signal.effect:+.1%}" for test, signal in _signals(report).items()}}
     slower = {row.test: f"{row.change:+.1%}" for row in report.rows if row.state is State.SLOWER}
     if not slower and report.total is not None and report.total.state is State.SLOWER:
         return {TOTAL: f"{report.total.change:+.2%}"}
@@ -170,15 +215,19 @@ def _is_recent(alert: Alert, report: Report) -> bool:
     return alert.closed is not None and report.tonight.started - alert.closed <= RELAPSE
 
 
-def _takes(alert: Alert, test: str, report: Report) -> bool:
+def _takes(alert: Alert, test: str, report: Report, signal: _Signal | None) -> bool:
+    if signal is not None and signal.id == alert.signal:
+        return True
     if test in alert.tests or alert.key == _key(alert.kind, report):  # what its own night opened, told late
         return not _predates(alert, report).get(test, False)
+    if signal is not None:  # it was told apart by when it came in, which says more than when it was found
+        return False
     return alert.is_open and abs(report.tonight.started - alert.opened) <= SAME_CHANGE
 
 
-def _key(kind: Kind, report: Report) -> str:
-    """Of the alert that this night opens."""
-    return key_of(report.suite, report.machine_class, kind, report.tonight.run)
+def _key(kind: Kind, report: Report, signal: str = "") -> str:
+    """Of the alert that this night opens, or of one of several."""
+    return key_of(report.suite, report.machine_class, kind, report.tonight.run + signal)
 
 
 def _predates(alert: Alert, report: Report) -> dict[str, bool]:
@@ -189,14 +238,18 @@ def _predates(alert: Alert, report: Report) -> dict[str, bool]:
     return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
 
 
-def _opened(kind: Kind, report: Report, found: Findings) -> Alert:
+def _opened(kind: Kind, report: Report, found: Findings, signals: Mapping[str, _Signal]) -> Alert:
+    """An alert of tonight; of what was confirmed from the first night on that may have it: that was slow already."""
     tonight = report.tonight
+    signal = next((one.id for one in signals.values()), "")
     return Alert(
-        key=_key(kind, report),
+        key=_key(kind, report, signal),
+        signal=signal,
+        effects={test: one.effect for test, one in signals.items()},
         kind=kind,
         suite=report.suite,
         machine_class=report.machine_class,
-        opened=tonight.started,
+        opened=min((one.since for one in signals.values()), default=tonight.started),
         good_until=_good_until(report, found),
         tests=tuple(sorted(found)),
         nights=(_night(report, found, "opened"),),
@@ -319,7 +372,10 @@ def _recovering(alert: Alert, report: Report) -> Alert:
 def _recovered(alert: Alert, row: Row) -> bool:
     if alert.kind == "failure":
         return row.state not in _FAILING and row.tonight is not None
-    return row.change is not None and row.state is not State.SLOWER
+    if row.change is None or row.state is State.SLOWER:
+        return False
+    confirmed = alert.effects.get(row.test)
+    return confirmed is None or row.change < RECOVERED_SHARE * confirmed
 
 
 def _total_still_slow(alert: Alert, report: Report) -> bool:
