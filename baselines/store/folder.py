@@ -2,18 +2,22 @@
 
 import fcntl
 import hashlib
+import io
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from baselines.errors import BaselineError
-from baselines.store.interface import Store, Versioned, check_key, check_prefix
+from baselines.store.interface import Store, Versioned, check_key, check_prefix, coming_to
 
 # Keys never begin with a dot, so neither file can be taken for an object.
 _LOCK = ".lock"
 # Written only under the lock, so one name does for all writers: a kill leaves one stray file, the next write reuses it.
 _INCOMING = ".incoming"
+_BLOCK = 2**20
 
 
 class FolderStore(Store):
@@ -46,8 +50,32 @@ class FolderStore(Store):
             stored = _content(path)
             if version != (None if stored is None else _version(stored)):
                 return False
-            self._replace(path, content)
+            self._replace(path, io.BytesIO(content))
             return True
+
+    def create_from_file(self, key: str, path: Path) -> bool:
+        """See Store. Other writers wait until the file is copied."""
+        kept = self._path(key)
+        with self._errors(key), self._locked():
+            if kept.is_file():
+                return False
+            with path.open("rb") as content:
+                self._replace(kept, content)
+            return True
+
+    def read_to_file(self, key: str, path: Path) -> bool:
+        kept = self._path(key)
+        with self._errors(key):
+            if not kept.is_file():
+                return False
+            with coming_to(path) as scratch:
+                shutil.copyfile(kept, scratch)
+            return True
+
+    def size(self, key: str) -> int | None:
+        path = self._path(key)
+        with self._errors(key):
+            return path.stat().st_size if path.is_file() else None
 
     def delete(self, key: str) -> None:
         path = self._path(key)
@@ -81,11 +109,11 @@ class FolderStore(Store):
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def _replace(self, path: Path, content: bytes) -> None:
+    def _replace(self, path: Path, content: IO[bytes]) -> None:
         """Only under the lock. The folder is synced too: a rename that is not on disk is lost with the power."""
         incoming = self.root / _INCOMING
         with incoming.open("wb") as file:
-            file.write(content)
+            shutil.copyfileobj(content, file, _BLOCK)
             file.flush()
             os.fsync(file.fileno())
         missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]

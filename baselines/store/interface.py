@@ -6,8 +6,11 @@ the same tests.
 
 import random
 import re
+import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from baselines.errors import BaselineError, OtherContentError
@@ -59,8 +62,30 @@ class Store(Protocol):
     def write_if(self, key: str, content: bytes, version: str | None) -> bool:
         """Replace the object if it still has this version; None: only if there is none. False if that was lost."""
 
+    def create_from_file(self, key: str, path: Path) -> bool:
+        """Store a file, of any size, as an immutable object. False if the key is taken: what it holds is not read, so
+        that the key has to say what that is, such as by a digest."""
+
+    def read_to_file(self, key: str, path: Path) -> bool:
+        """Write an object, of any size, into a file, which is whole or not there. False if there is no such object."""
+
+    def size(self, key: str) -> int | None:
+        """Bytes of an object; None if there is none."""
+
     def delete(self, key: str) -> None:
         """Remove an object; one that is gone already is a success. For what nobody may need any more only."""
+
+
+@contextmanager
+def coming_to(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write to, which takes its place when the block has ended well, if it is there then."""
+    scratch = path.with_name(f".{secrets.token_hex(8)}")
+    try:
+        yield scratch
+        if scratch.exists():
+            scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def check_key(key: str) -> str:

@@ -5,13 +5,15 @@ Credentials, region and endpoint come from where boto3 looks for them (`AWS_ACCE
 others say of an address is told without it.
 """
 
+import os
 import random
 import re
 import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -29,7 +31,7 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as NoConnection
 
 from baselines.errors import BaselineError
-from baselines.store.interface import Store, Versioned, check_key, check_prefix
+from baselines.store.interface import Store, Versioned, check_key, check_prefix, coming_to
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _DEFAULT_REGION = "us-east-1"
@@ -38,6 +40,8 @@ _READ_TIMEOUT_S = 60
 _ATTEMPTS = 5  # of boto3: connection errors, 5xx and throttling are tried again with growing pauses
 _CONFLICTS = 20  # 409 answers to one write: another write of the key was in progress each time
 _TORN_READS = 3
+_LARGEST = 5 * 2**30  # bytes of one request
+_BLOCK = 2**20
 _PAGE = 1000  # keys in one answer to a list, S3's most
 _WRITERS = "torchbench-writers"  # metadata of every object
 _WRITERS_KEPT = 16  # so many may write over a write whose answer was lost, and it is still told from one that was lost
@@ -137,25 +141,69 @@ class S3Store(Store):
                 return True
             return nonce in self._writers(name)
 
+    def create_from_file(self, key: str, path: Path) -> bool:
+        """See Store. It is one request, whatever its size: only so it can be conditional on every server."""
+        name, nonce = self._name(key), secrets.token_hex(8)
+        with self._errors(key), path.open("rb") as content:
+            if os.fstat(content.fileno()).st_size > _LARGEST:
+                raise BaselineError(f"{self.location}: {key}: {path} is larger than {_LARGEST // 2**30} GiB, S3's most")
+            self._require_preconditions()
+            if self._head(name) is not None:
+                return False  # found out before all of it is sent
+            if self._conditional(name, content, {"IfNoneMatch": "*"}, {_WRITERS: nonce}):
+                return True
+            return nonce in self._writers(name)
+
+    def read_to_file(self, key: str, path: Path) -> bool:
+        name = self._name(key)
+        with self._errors(key), coming_to(path) as scratch:
+            for attempt in range(_TORN_READS):
+                try:
+                    body = self._client.get_object(Bucket=self.bucket, Key=name)["Body"]
+                    with scratch.open("wb") as file:
+                        for block in body.iter_chunks(_BLOCK):
+                            file.write(block)
+                    return True
+                except ClientError as error:
+                    if _code(error) in ("NoSuchKey", "404"):
+                        scratch.unlink(missing_ok=True)  # it was removed between two attempts
+                        return False
+                    raise
+                except (IncompleteReadError, ResponseStreamingError, ReadTimeoutError):
+                    if attempt == _TORN_READS - 1:
+                        raise
+        raise AssertionError
+
+    def size(self, key: str) -> int | None:
+        with self._errors(key):
+            answer = self._head(self._name(key))
+            return None if answer is None else int(answer["ContentLength"])
+
     def delete(self, key: str) -> None:
         with self._errors(key):
             self._client.delete_object(Bucket=self.bucket, Key=self._name(key))
 
     def _writers(self, name: str) -> tuple[str, ...]:
         """The nonces of the last writers of an object, newest first."""
+        answer = self._head(name)
+        return () if answer is None else tuple(_writers_of(answer).split(","))
+
+    def _head(self, name: str) -> dict[str, Any] | None:
+        """What the endpoint says of an object; None if there is none."""
         try:
-            answer = self._client.head_object(Bucket=self.bucket, Key=name)
+            return self._client.head_object(Bucket=self.bucket, Key=name)
         except ClientError as error:
             if _code(error) in ("NoSuchKey", "404"):
-                return ()
+                return None
             raise
-        return tuple(_writers_of(answer).split(","))
 
     def _conditional(
-        self, name: str, content: bytes, condition: dict[str, str], metadata: dict[str, str] | None = None
+        self, name: str, content: bytes | IO[bytes], condition: dict[str, str], metadata: dict[str, str] | None = None
     ) -> bool:
         """One conditional write, sent again as long as another write of the key is in progress (409)."""
         for attempt in range(_CONFLICTS):
+            if not isinstance(content, bytes):
+                content.seek(0)
             try:
                 self._client.put_object(
                     Bucket=self.bucket, Key=name, Body=content, Metadata=metadata or {}, **condition
@@ -208,6 +256,8 @@ class S3Store(Store):
             raise BaselineError(f"{where}: no answer after {_ATTEMPTS} attempts ({_one_line(error)})") from error
         except (BotoCoreError, ValueError) as error:
             raise BaselineError(f"{where}: {_one_line(error)}") from error
+        except OSError as error:  # of a file that is stored or written
+            raise BaselineError(f"{where}: {error.filename}: {error.strerror or error}") from error
 
 
 def _make_client() -> Any:

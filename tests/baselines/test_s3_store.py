@@ -172,6 +172,33 @@ def test_an_upload_that_fails_to_the_end_leaves_nothing_and_can_be_made_again(st
     store.create("a", b"1" * 100_000)
 
 
+def test_a_file_is_sent_again_from_its_beginning_and_read_again_when_it_comes_short(proxy, store, tmp_path):
+    path, back = tmp_path / "a.whl", tmp_path / "b.whl"
+    path.write_bytes(bytes(range(256)) * 10_000)
+    fail(proxy, s3_error(409, "ConditionalRequestConflict"), s3_error(503, "SlowDown"), LOSE_ANSWER)
+    assert store.create_from_file("a", path), "its answer was lost, and it is its own"
+    assert not proxy.faults
+    fail(proxy, CUT_BODY, method="GET")
+    assert store.read_to_file("a", back) and back.read_bytes() == path.read_bytes()
+    back.unlink()
+    fail(proxy, *[CUT_BODY] * 50, method="GET")
+    with pytest.raises(BaselineError, match="s3://"):
+        store.read_to_file("a", back)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.whl"]
+
+
+def test_a_file_that_is_there_is_not_sent_and_one_beyond_a_request_is_refused(proxy, store, tmp_path, monkeypatch):
+    path = tmp_path / "a.whl"
+    path.write_bytes(b"wheel")
+    store.create("a", b"wheel")
+    fail(proxy, s3_error(500, "InternalError"))
+    assert not store.create_from_file("a", path) and proxy.faults
+    fail(proxy)
+    monkeypatch.setattr(s3_module, "_LARGEST", 4)
+    with pytest.raises(BaselineError, match=r"a\.whl is larger than"):
+        store.create_from_file("b", path)
+
+
 def test_an_endpoint_that_is_silent_is_given_up_with_its_name(proxy, location, monkeypatch):
     monkeypatch.setattr(s3_module, "_READ_TIMEOUT_S", 0.2)
     monkeypatch.setattr(s3_module, "_ATTEMPTS", 2)

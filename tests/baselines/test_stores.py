@@ -97,3 +97,31 @@ def test_four_processes_counting_in_one_object_lose_nothing(any_store):
     counters = [subprocess.Popen([sys.executable, "-c", COUNTING, any_store.location]) for _ in range(4)]
     assert [counter.wait(60) for counter in counters] == [0] * 4
     assert any_store.read("counter") == b"100"
+
+
+def test_a_file_is_stored_once_and_comes_back_whole(any_store, tmp_path):
+    path, back = tmp_path / "torch.whl", tmp_path / "back" / "torch.whl"
+    path.write_bytes(os.urandom(3 * 2**20 + 7))
+    back.parent.mkdir()
+    assert any_store.size("wheels/1/torch.whl") is None
+    assert not any_store.read_to_file("wheels/1/torch.whl", back)
+    assert list(back.parent.iterdir()) == []
+    assert any_store.create_from_file("wheels/1/torch.whl", path)
+    assert any_store.size("wheels/1/torch.whl") == path.stat().st_size
+    assert any_store.read_to_file("wheels/1/torch.whl", back)
+    assert back.read_bytes() == path.read_bytes() == any_store.read("wheels/1/torch.whl")
+    path.write_bytes(b"other")
+    assert not any_store.create_from_file("wheels/1/torch.whl", path)
+    assert any_store.read("wheels/1/torch.whl") == back.read_bytes()
+    assert [path.name for path in back.parent.iterdir()] == ["torch.whl"]
+    assert any_store.list("") == ["wheels/1/torch.whl"]
+
+
+def test_a_file_that_cannot_be_read_or_written_is_an_error_that_names_it(any_store, tmp_path):
+    with pytest.raises(BaselineError, match=r"wheels/1: .*No such file"):
+        any_store.create_from_file("wheels/1", tmp_path / "none.whl")
+    any_store.create("wheels/1", b"content")
+    with pytest.raises(BaselineError, match=r"wheels/1: .*No such file"):
+        any_store.read_to_file("wheels/1", tmp_path / "no folder" / "file.whl")
+    with pytest.raises(BaselineError, match="cannot be part of a key"):
+        any_store.create_from_file("../wheels", tmp_path / "none.whl")
