@@ -8,12 +8,14 @@ from rich.text import Text
 
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
+from baselines.kept_wheels import KEEP_NIGHTS, kept_builds, needed_builds, remove_wheels
 from baselines.night_tables import EARLIER, new_table, night_table, require_channel, series_table, shown_value, texts
 from baselines.pins import read_pins, remove_pin, set_pin
 from baselines.retention import KEEP_DAYS, LEAST_DAYS, outdated_runs, remove_runs
 from baselines.runs import list_runs, list_series, load_run
 from baselines.series import NightSummary, Statistic, summarise
 from baselines.store import Store, open_store
+from torchbenchmark.quantity import counted, quantity
 from torchbenchmark.terminal import EXIT_BROKEN, console, new_app, print_table
 
 USUAL_CHANNEL = "cpu_time"  # of every device
@@ -146,9 +148,13 @@ def collect_garbage(
     keep_days: Annotated[
         int, typer.Option(min=LEAST_DAYS, max=36500, help="Runs of so many days back are kept.")
     ] = KEEP_DAYS,
+    keep_nights: Annotated[
+        int, typer.Option(min=1, max=36500, help="Wheels of the builds of so many nights of each class are kept.")
+    ] = KEEP_NIGHTS,
     remove: Annotated[bool, typer.Option("--remove", help="Remove them; without it they are only counted.")] = False,
 ) -> None:
-    """Remove the records of old runs that are not pinned. Their nights stay in the history, and so does every alert.
+    """Remove the records of old runs that are not pinned, and the wheels of builds that neither a pin nor a late night
+    needs. The nights of the runs stay in the history, and so does every alert.
 
     A run that cannot be read stays, and is told (exit code 2).
     """
@@ -166,10 +172,14 @@ def collect_garbage(
             table.add_row(*texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
     if table.rows:
         print_table(table)
-        if not remove:
-            console.print("nothing was removed; add --remove to do so")
     else:
         console.print(f"no run without a pin began before {before:%Y-%m-%d}")
+    wheels = remove_wheels(opened, needed_builds(opened, kept_builds(opened), keep_nights), remove=remove)
+    if wheels.wheels:
+        what = f"{counted(len(wheels.wheels), 'wheel')} of {counted(len(wheels.builds), 'build')}"
+        console.print(f"{what} {'removed' if remove else 'to remove'}: {quantity(wheels.bytes, 'B')}")
+    if (table.rows or wheels.wheels) and not remove:
+        console.print("nothing was removed; add --remove to do so")
     for problem in left:
         console.print(Text(f"stays: {problem}"), style="red")
     if left:
