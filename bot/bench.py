@@ -4,7 +4,7 @@ same again after a kill measures nothing twice."""
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +12,14 @@ from typing import Any, Protocol
 from rich.text import Text
 
 from baselines.confirming.bench import Decided, LogRatios, PairsWanted, Values
+from baselines.series import NightSummary
+from baselines.store import Store
+from bot.builds_of_nights import BuildsOfNights
+from bot.config import NightlyConfig
 from bot.errors import BotError
+from bot.run_request import run_request
 from torchbenchmark.builds.cache import kept
+from torchbenchmark.builds.folders import remove
 from torchbenchmark.cli import TerminalReporter
 from torchbenchmark.paired.measurement import NothingToCompare, PairsRequest, inspect_sides, measure_pairs, plan_pairs
 from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
@@ -42,6 +48,15 @@ class Builds(Protocol):
         """Why there is none."""
 
 
+def bench_of_night(
+    config: NightlyConfig, store: Store, tonight: NightSummary, history: Iterable[NightSummary]
+) -> "MachineBench":
+    """The bench of the machine that has measured tonight, for tonight's build and those of the nights of a history."""
+    measured = [tonight.build, *(night.build for night in history)]
+    builds = BuildsOfNights(store, config.work / "builds", config.subject, measured)
+    return MachineBench(run_request(config), builds, config.work / "confirming" / tonight.run)
+
+
 class MachineBench:
     """A `Bench` of one machine.
 
@@ -61,6 +76,10 @@ class MachineBench:
         self.folder = folder
         self.processes_used = 0  # measured for the asks so far, before a kill or after it
         self._asks = 0
+
+    def forget(self) -> None:
+        """Remove what was measured; when the night is concluded."""
+        remove(self.folder)
 
     def has(self, build: str) -> bool:
         return self.builds.interpreter(build) is not None

@@ -44,6 +44,7 @@ class NightlyConfig(BaseModel):
     models: tuple[Path, ...] = ()
     python: Path | None = None  # interpreter of tonight's build; None for the one that runs the bot
     build: NightlyBuild | None = None  # instead of `python`: what to install tonight
+    keep_wheels: bool = True  # of `build`, in the store
     builds: BuildSettings = BuildSettings()  # how builds that an address names are made
     subject: str = "torch"
 

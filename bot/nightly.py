@@ -17,6 +17,7 @@ from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
+from bot.keeping import keep_build
 from bot.readiness import require_ready
 from bot.run_request import run_request
 from torchbenchmark.builds.installation import provide_tonight
@@ -106,7 +107,9 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
             "add it there, or measure on one of these"
         )
     store_run(store, run)
-    return conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began)
+    code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began)
+    keep_build(config, store, run.header.build)
+    return code
 
 
 def measure(config: NightlyConfig, file: Path) -> Run:

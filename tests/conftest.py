@@ -1,6 +1,9 @@
 """What holds for all tests; stores of each kind, empty, and the servers behind them."""
 
 import secrets
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,3 +59,27 @@ def any_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytes
 
     request.getfixturevalue(f"{request.param}_endpoint").use(monkeypatch)
     return open_store(f"s3://{BUCKET}/{secrets.token_hex(8)}/nightly")
+
+
+@pytest.fixture(scope="session")
+def empty_environment(tmp_path_factory) -> Path:
+    """A virtual environment as each installation begins with, made once: that takes longer than all the rest."""
+    folder = tmp_path_factory.mktemp("empty") / "environment"
+    subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture
+def quick(empty_environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installations copy that environment instead of making one."""
+    from torchbenchmark.builds import installation
+
+    run = installation._run
+
+    def copy_or_run(command, folder, *rest):
+        if "venv" in command:
+            shutil.copytree(empty_environment, folder, symlinks=True, dirs_exist_ok=True)
+        else:
+            run(command, folder, *rest)
+
+    monkeypatch.setattr(installation, "_run", copy_or_run)

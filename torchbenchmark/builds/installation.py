@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ OURS = ".torchbench-build"  # in a folder that may be emptied; also the lock of 
 WHOLE = "build.json"  # written last
 LOG = "install.log"
 REPORT = "pip-report.json"
+CONSTRAINTS = "constraints.txt"
 INSTALL_TIMEOUT_S = 3600
 IMPORT_TIMEOUT_S = 300
 TOLD_LINES = 3  # of the log, in the error
@@ -73,18 +74,33 @@ def provide_tonight(build: NightlyBuild, folder: Path, *, resuming: bool, today:
     return install(pin, folder)
 
 
-def installed_pin(folder: Path) -> PinnedBuild | None:
-    """The pin of what is installed in a folder; None if nothing whole is."""
+def installed_build(folder: Path) -> InstalledBuild | None:
+    """What is installed in a folder; None if nothing whole is."""
     try:
-        return InstalledBuild.model_validate_json((folder / WHOLE).read_bytes()).pin
+        return InstalledBuild.model_validate_json((folder / WHOLE).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def install(pin: PinnedBuild, folder: Path, python: Path | None = None) -> Path:
+def installed_pin(folder: Path) -> PinnedBuild | None:
+    """The pin of what is installed in a folder; None if nothing whole is."""
+    whole = installed_build(folder)
+    return None if whole is None else whole.pin
+
+
+def install(
+    pin: PinnedBuild,
+    folder: Path,
+    python: Path | None = None,
+    *,
+    versions: Mapping[str, str] | None = None,
+    wheels: Sequence[Path] = (),
+) -> Path:
     """The interpreter of the pinned build in `folder`, which is installed there if it is not yet.
 
     `python` makes the virtual environment (default: this interpreter, or else `python3.X` of the pin on the PATH).
+    `versions` are those of all distributions that an earlier installation of this pin came to, to be met again;
+    `wheels` are the files of all of them, so that no index is asked.
     Raises BenchmarkError; the folder is then not taken for a whole build, and its log stays.
     """
     folder = folder.absolute()
@@ -101,7 +117,8 @@ def install(pin: PinnedBuild, folder: Path, python: Path | None = None) -> Path:
         console.print(f"installing {pin} into {folder}", markup=False)
         with open(folder / LOG, "ab") as log:
             _run([str(base), "-I", "-m", "venv", str(folder)], folder, log, lock)
-            _run([str(interpreter), "-I", "-m", "pip", *_pip_arguments(pin, folder)], folder, log, lock)
+            arguments = _pip_arguments(pin, folder, versions or {}, wheels)
+            _run([str(interpreter), "-I", "-m", "pip", *arguments], folder, log, lock)
         distributions = _read_report(pin, folder)
         _verify(pin, interpreter)
         whole = InstalledBuild(pin=pin, ended=datetime.now(UTC), distributions=distributions)
@@ -167,14 +184,21 @@ def _base_interpreter(pin: PinnedBuild, python: Path | None) -> Path:
     return Path(shutil.which(python) or python).absolute()
 
 
-def _pip_arguments(pin: PinnedBuild, folder: Path) -> list[str]:
+def _pip_arguments(pin: PinnedBuild, folder: Path, versions: Mapping[str, str], wheels: Sequence[Path]) -> list[str]:
+    common = ["install", "--no-input", "--disable-pip-version-check", "--no-compile", "--progress-bar", "off"]
+    common += ["--only-binary", ":all:", "--report", str(folder / REPORT)]
+    if wheels:
+        return [*common, "--no-index", "--no-deps", *map(str, wheels)]
     # Without an extra index pip keeps the index that it is configured to use, with what it knows to log in there.
     indexes = ["--extra-index-url", f"{pin.index}/"]
     if pin.extra_index is not None:
         indexes = ["--index-url", f"{pin.index}/", "--extra-index-url", f"{pin.extra_index}/"]
+    if versions:
+        constraints = folder / CONSTRAINTS
+        constraints.write_text("".join(f"{name}=={version}\n" for name, version in versions.items()), encoding="utf-8")
+        common += ["--constraint", str(constraints)]
     return [
-        *("install", "--no-input", "--disable-pip-version-check", "--no-compile", "--progress-bar", "off"),
-        *("--only-binary", ":all:", "--report", str(folder / REPORT)),
+        *common,
         *indexes,
         *(wheel.requirement for wheel in pin.wheels),
         *pin.requirements,

@@ -25,28 +25,6 @@ TODAY = date(2026, 11, 28)
 TORCH = "2.14.0.dev20261127+cu130"
 
 
-@pytest.fixture(scope="module")
-def empty_environment(tmp_path_factory) -> Path:
-    """A virtual environment as each installation begins with, made once: that takes longer than all the rest."""
-    folder = tmp_path_factory.mktemp("empty") / "environment"
-    subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
-    return folder
-
-
-@pytest.fixture
-def quick(empty_environment, monkeypatch):
-    """Copies that environment instead of making one."""
-    run = installation._run
-
-    def copy_or_run(command, folder, *rest):
-        if "venv" in command:
-            shutil.copytree(empty_environment, folder, symlinks=True, dirs_exist_ok=True)
-        else:
-            run(command, folder, *rest)
-
-    monkeypatch.setattr(installation, "_run", copy_or_run)
-
-
 @pytest.fixture
 def own_index(index, monkeypatch):
     with serve() as served:
