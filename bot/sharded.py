@@ -19,6 +19,7 @@ from baselines.policy import Policy, load_policy
 from baselines.runs import list_series, load_run, run_key, run_prefix, store_run
 from baselines.series import chronological
 from baselines.store import Store, open_store
+from baselines.stored_builds import store_build
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
@@ -141,7 +142,11 @@ def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracke
             codes.append(_told(problem))
     if shards:
         with alone(config.work):
-            codes.append(conclude_shards(config, open_store(config.store), load_policy(config.policy), shards, tracker))
+            store = open_store(config.store)
+            codes.append(conclude_shards(config, store, load_policy(config.policy), shards, tracker))
+            if plan is not None and plan.build is not None:
+                for build in {shard.header.build.id for shard in shards}:
+                    store_build(store, build, plan.build)
     return max(codes)
 
 
