@@ -6,7 +6,7 @@ Each step can be repeated for the same run: nothing is stored twice and no secon
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from rich.panel import Panel
 from rich.text import Text
 
+from baselines.confirming.state import NightOutcome
 from baselines.history import add_night
 from baselines.pins import pinned_night, read_pins, set_pin
 from baselines.policy import Policy
@@ -25,6 +26,7 @@ from baselines.runs import load_run, run_prefix
 from baselines.series import NightSummary, summarise
 from baselines.store import Store
 from bot.config import NightlyConfig
+from bot.confirmation_report import still_slow, with_confirmation
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, Alert, apply_report, masks
@@ -55,17 +57,30 @@ class Scored:
     problem: str = ""
 
 
+# Measures again what a night suspects; None of a night that has nothing to measure.
+Confirm = Callable[[NightSummary, Report], NightOutcome | None]
+
+
 def conclude(
-    config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker, seconds: float = 0.0
+    config: NightlyConfig,
+    store: Store,
+    policy: Policy,
+    run: Run,
+    tracker: Tracker,
+    seconds: float = 0.0,
+    confirm: Confirm | None = None,
 ) -> int:
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
-    Is repeated when another shard of the run has come: the run is then all that is stored of it.
+    With `confirm` only what it confirms twice is filed; without, what the limits say. Is repeated
+    when another shard of the run has come: the run is then all that is stored of it.
     """
     began, key = time.monotonic(), run_prefix(run.header)
     tonight = add_night(store, key)
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     report = judge(store, tonight, policy, masks(alerts))
+    if confirm is not None and report.verdict != "broken" and (outcome := confirm(tonight, report)) is not None:
+        report = with_confirmation(report, outcome)
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
     now = datetime.now(UTC)
@@ -74,6 +89,8 @@ def conclude(
         return apply_report(before, report, now=now, show=lambda alert: _evidence(alert, config, report, run, scored))
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
+    if report.confirmation is not None:
+        report = still_slow(report, alerts)
     filed = file_alerts(tracker, alerts, config, tonight, now)
     print_report(report, verdict=False)  # the summary ends with it
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, seconds + time.monotonic() - began)
@@ -147,7 +164,7 @@ def file_alerts(
 def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> str:
     reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
     score = scored.score.total if scored.score else None
-    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference)
+    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals)
 
 
 def _issue(alert: Alert, config: NightlyConfig) -> Issue:

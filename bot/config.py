@@ -61,6 +61,7 @@ class NightlyConfig(BaseModel):
     github: Annotated[PerInstallation, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")] | None = None  # no outbox
     github_login: str | None = None  # whom GITHUB_TOKEN writes as; None asks GitHub
     policy: str = "default"
+    confirm: bool = True  # measure suspects again on this machine, and file only what is confirmed twice
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any

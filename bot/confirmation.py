@@ -2,7 +2,8 @@
 only what new pairs show twice is filed."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
@@ -16,15 +17,42 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
-from bot.github.alerts import Alert
-from torchbenchmark.quantity import counted
+from bot.bench import MachineBench
+from bot.builds_of_nights import BuildsOfNights
+from bot.config import NightlyConfig
+from bot.run_request import run_request
+
+
+def confirm_here(
+    config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report
+) -> NightOutcome | None:
+    """Confirm a night on this machine, which has measured it. What was measured lies in `work` until it is removed."""
+
+    def bench(nights: Sequence[NightSummary]) -> Bench:
+        measured = [night.build for night in (*nights, tonight)]
+        builds = BuildsOfNights(store, config.work / "builds", config.subject, measured)
+        request = run_request(config, Path(tonight.build.interpreter))
+        return MachineBench(request, builds, asks_folder(config) / tonight.run)
+
+    return confirm_night(store, tonight, report, policy, bench)
+
+
+def asks_folder(config: NightlyConfig) -> Path:
+    """Where what is measured to confirm a night lies until the night is concluded."""
+    return config.work / "confirm"
 
 
 def confirm_night(
-    store: Store, tonight: NightSummary, report: Report, policy: Policy, bench: Bench, rules: Rules | None = None
+    store: Store,
+    tonight: NightSummary,
+    report: Report,
+    policy: Policy,
+    bench: Callable[[Sequence[NightSummary]], Bench],
+    rules: Rules | None = None,
 ) -> NightOutcome | None:
     """What the night comes to, stored with what it leaves behind; None if it has nothing that could be judged.
 
+    `bench` makes one out of the nights before, whose builds it may be asked for.
     A night that was concluded already comes to the same, and one that newer nights have overtaken to nothing more.
     """
     state, version = read_state(store, tonight.suite, tonight.machine_class)
@@ -35,7 +63,7 @@ def confirm_night(
     seen = seen_tonight(tonight, chronological(nights), policy)
     if seen is None:
         return None
-    run_night(seen, state, bench, rules or Rules(), _named(report, set(seen.series)))
+    run_night(seen, state, bench(nights), rules or Rules(), _named(report, set(seen.series)))
     write_state(store, tonight.suite, tonight.machine_class, state, version)
     return state.outcome
 
@@ -52,50 +80,3 @@ def _named(report: Report, series: Collection[SeriesKey]) -> list[Named]:
         if key in series:
             found.append(Named(key, math.log1p(row.change), row.good_until))
     return found
-
-
-def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
-    """The report with what was measured again in it: that decides, and the limits alone decide nothing."""
-    report = report.model_copy(update={"confirmation": outcome})
-    if report.verdict in ("broken", "baseline made"):
-        return report
-    failing = report.tests(State.NEWLY_FAILING)
-    slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
-    told = []
-    if failing:
-        told.append(f"newly failing: {_few(failing)}")
-    if slower:
-        told.append(f"confirmed slower: {_few(slower)}")
-    if told:
-        return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
-    tried = counted(len(outcome.tried), "suspect")
-    reason = f"{tried} measured again, none confirmed" if outcome.tried else "nothing to measure again"
-    return report.model_copy(update={"verdict": "clean", "reason": reason})
-
-
-def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
-    """A night whose open alerts found their tests slow is no clean one, though it found nothing new."""
-    run = report.tonight.run
-    found = sorted(
-        {
-            test
-            for alert in alerts
-            if alert.is_open
-            for night in alert.nights
-            if night.run == run
-            for test in night.findings
-        }
-    )
-    if report.verdict != "clean" or not found:
-        return report
-    return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {_few(found)}"})
-
-
-def _slower_filed(outcome: NightOutcome) -> set[str]:
-    return {test for filed in outcome.filed if filed.kind == "regression" for test in filed.effects()}
-
-
-def _few(tests: Collection[str], most: int = 3) -> str:
-    names = list(tests)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

@@ -2,10 +2,12 @@
 was, stores nothing twice and files no second issue."""
 
 import fcntl
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -15,6 +17,7 @@ from baselines.runs import store_run
 from baselines.store import Store, open_store
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
+from bot.confirmation import asks_folder, confirm_here
 from bot.errors import BotError
 from bot.filing import open_tracker
 from bot.keeping import keep_build
@@ -107,8 +110,10 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
             "add it there, or measure on one of these"
         )
     store_run(store, run)
-    code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began)
     keep_build(config, store, run.header.build)
+    confirm = partial(confirm_here, config, store, policy) if config.confirm else None
+    code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began, confirm)
+    shutil.rmtree(asks_folder(config), ignore_errors=True)
     return code
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
 from baselines.series import UtcTime
@@ -77,6 +78,7 @@ class Alert(_Schema):
     nights: tuple[AlertNight, ...]
     signal: str = ""  # the confirmed change that opened it; empty: the limits alone did
     effects: dict[str, float] = Field(default_factory=dict)  # by test, as confirmed: a share, slower is positive
+    intervals: tuple[Interval, ...] = ()  # what pairs showed of its tests when they were filed
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
@@ -131,8 +133,8 @@ def apply_report(
         signals = _signals(report) if kind == "regression" else {}
         for alert in sorted(_takers(alerts, kind, report), key=lambda alert: not alert.is_open):
             mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report, signals.get(test))}
-            effects = {test: signals[test].effect for test in mine if test in signals}
-            after[alert.key] = _with_effects(_after_night(alert, report, mine, now), effects)
+            found = [signals[test] for test in mine if test in signals]
+            after[alert.key] = _with_signals(_after_night(alert, report, mine, now), found)
         for signal in sorted({signals[test].id if test in signals else "" for test in left}):
             mine = {
                 test: told for test, told in left.items() if (signals[test].id if test in signals else "") == signal
@@ -159,8 +161,10 @@ class _Signal:
     """A change of a test that was filed tonight."""
 
     id: str  # of what was filed, which is one alert
+    test: str
     effect: float  # a share; the largest of the test's channels
     since: datetime  # the first night that may have it
+    intervals: tuple[Interval, ...]
 
 
 def _signals(report: Report) -> dict[str, _Signal]:
@@ -171,12 +175,23 @@ def _signals(report: Report) -> dict[str, _Signal]:
             continue
         for test, effect in filed.effects().items():
             if test not in found or effect > found[test].effect:
-                found[test] = _Signal(filed.id, effect, filed.onset.low)
+                shown = tuple(one for one in filed.intervals if one.test == test)
+                found[test] = _Signal(filed.id, test, effect, filed.onset.low, shown)
     return found
 
 
-def _with_effects(alert: Alert, effects: Mapping[str, float]) -> Alert:
-    return alert.model_copy(update={"effects": {**alert.effects, **effects}}) if effects else alert
+def _with_signals(alert: Alert, signals: Sequence[_Signal]) -> Alert:
+    """The alert with what was confirmed of its tests; what was known of one of them before is of before."""
+    if not signals:
+        return alert
+    tests = {one.test for one in signals}
+    kept = [one for one in alert.intervals if one.test not in tests]
+    return alert.model_copy(
+        update={
+            "effects": {**alert.effects, **{one.test: one.effect for one in signals}},
+            "intervals": (*kept, *(interval for one in signals for interval in one.intervals)),
+        }
+    )
 
 
 def _findings(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings:
@@ -238,22 +253,22 @@ def _predates(alert: Alert, report: Report) -> dict[str, bool]:
     return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
 
 
-def _opened(kind: Kind, report: Report, found: Findings, signals: Mapping[str, _Signal]) -> Alert:
+def _opened(kind: Kind, report: Report, found: Findings, signals: Sequence[_Signal]) -> Alert:
     """An alert of tonight; of what was confirmed from the first night on that may have it: that was slow already."""
     tonight = report.tonight
-    signal = next((one.id for one in signals.values()), "")
-    return Alert(
+    signal = next((one.id for one in signals), "")
+    alert = Alert(
         key=_key(kind, report, signal),
         signal=signal,
-        effects={test: one.effect for test, one in signals.items()},
         kind=kind,
         suite=report.suite,
         machine_class=report.machine_class,
-        opened=min((one.since for one in signals.values()), default=tonight.started),
+        opened=min((one.since for one in signals), default=tonight.started),
         good_until=_good_until(report, found),
         tests=tuple(sorted(found)),
         nights=(_night(report, found, "opened"),),
     )
+    return _with_signals(alert, signals)
 
 
 def _good_until(report: Report, found: Findings) -> datetime | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.quantity import quantity
@@ -61,9 +62,16 @@ def render_body(facts: IssueFacts, evidence: str) -> str:
 
 
 def render_evidence(
-    kind: str, tests: Sequence[str], report: Report, reproduce: Sequence[str], score: float | None, score_of: str
+    kind: str,
+    tests: Sequence[str],
+    report: Report,
+    reproduce: Sequence[str],
+    score: float | None,
+    score_of: str,
+    intervals: Sequence[Interval] = (),
 ) -> str:
-    """What a night showed of an alert's tests, as Markdown. `score_of` says what 1000 is."""
+    """What a night showed of an alert's tests, as Markdown. `score_of` says what 1000 is; `intervals` are what pairs of
+    both builds showed when it was filed."""
     rows = _rows(tests, report)
     named = {row.test for row in rows}
     return (
@@ -76,6 +84,7 @@ def render_evidence(
             reproduce=reproduce,
             score=score,
             score_of=score_of,
+            intervals=sorted(intervals, key=lambda one: (-one.effect, one.test, one.channel))[:MOST_ROWS],
             rows=rows[:MOST_ROWS],
             more=max(0, len(rows) - MOST_ROWS),
             slower=[row for row in rows if row.state is State.SLOWER],

@@ -49,7 +49,7 @@ class Nights:
             env=os.environ,
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=600,
             check=False,
         )
         summary = self.folder / "work" / "nightly.json"

@@ -1,0 +1,55 @@
+"""How what was measured again changes the report of a night: it decides, and the limits alone decide nothing."""
+
+from collections.abc import Collection
+
+from baselines.confirming.state import NightOutcome
+from baselines.report import Report, State
+from bot.github.alerts import Alert
+from torchbenchmark.quantity import counted
+
+
+def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
+    """The report with what was measured again in it: that decides, and the limits alone decide nothing."""
+    report = report.model_copy(update={"confirmation": outcome})
+    if report.verdict in ("broken", "baseline made"):
+        return report
+    failing = report.tests(State.NEWLY_FAILING)
+    slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
+    told = []
+    if failing:
+        told.append(f"newly failing: {_few(failing)}")
+    if slower:
+        told.append(f"confirmed slower: {_few(slower)}")
+    if told:
+        return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
+    tried = counted(len(outcome.tried), "suspect")
+    reason = f"{tried} measured again, none confirmed" if outcome.tried else "nothing to measure again"
+    return report.model_copy(update={"verdict": "clean", "reason": reason})
+
+
+def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
+    """A night whose open alerts found their tests slow is no clean one, though it found nothing new."""
+    run = report.tonight.run
+    found = sorted(
+        {
+            test
+            for alert in alerts
+            if alert.is_open
+            for night in alert.nights
+            if night.run == run
+            for test in night.findings
+        }
+    )
+    if report.verdict != "clean" or not found:
+        return report
+    return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {_few(found)}"})
+
+
+def _slower_filed(outcome: NightOutcome) -> set[str]:
+    return {test for filed in outcome.filed if filed.kind == "regression" for test in filed.effects()}
+
+
+def _few(tests: Collection[str], most: int = 3) -> str:
+    names = list(tests)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
