@@ -1,0 +1,150 @@
+"""The confirming step of a night on a store, with a scripted bench in the place of a machine."""
+
+import math
+
+import pytest
+from night_factory import A, B, C, run_of
+
+from baselines.confirming.stored_state import read_state
+from baselines.history import add_night
+from baselines.policy import load_policy
+from baselines.runs import run_prefix, store_run
+from baselines.store import open_store
+from bot.conclusion import judge
+from bot.confirmation import confirm_night
+from bot.confirmation_report import with_confirmation
+from bot.github.alerts import apply_report, masks
+
+POLICY = load_policy("default")
+OTHERS = [f"test_eval[m{number}-cpu-eager]" for number in range(6)]
+
+
+class Scripted:
+    """A machine on which the head of a pair is slower by what `effects` says of its test."""
+
+    runners = 1
+
+    def __init__(self, effects, gone=()):
+        self.effects, self.gone, self.asked = effects, gone, []
+
+    def has(self, build):
+        return build not in self.gone
+
+    def pairs(self, wanted, rounds, decided, runner=0):
+        self.asked.append([(one.test, one.base, one.head) for one in wanted])
+        found = [[] for _ in wanted]
+        for number in range(rounds):
+            done = decided(found)
+            for index, one in enumerate(wanted):
+                if index not in done:
+                    noise = 0.002 * math.sin(7.0 * number + index)
+                    found[index].append({"cpu_time": self.effects.get(one.test, 0.0) + noise})
+        return found
+
+    def again(self, tests, build, processes):
+        raise AssertionError("no environment is suspected here")
+
+
+class Class:
+    """Nights of one class in a store, each concluded as the nightly does it."""
+
+    def __init__(self, folder):
+        self.store, self.alerts, self.day = open_store(str(folder)), (), 0
+
+    def night(self, times, bench, build=None):
+        run = run_of(
+            self.day,
+            {
+                test: {"cpu_time": each}
+                for test, each in {**dict.fromkeys(OTHERS, [1.0, 1.001, 0.999]), **times}.items()
+            },
+        )
+        if build is not None:
+            run = type(run)(
+                run.header.model_copy(update={"build": run.header.build.model_copy(update={"id": build})}), run.records
+            )
+        self.day += 1
+        store_run(self.store, run)
+        tonight = add_night(self.store, run_prefix(run.header))
+        report = judge(self.store, tonight, POLICY, masks(self.alerts))
+        outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench)
+        report = with_confirmation(report, outcome)
+        self.alerts = apply_report(self.alerts, report, now=tonight.started)
+        return report
+
+
+def values(level, day):
+    return [level * (1 + 0.002 * math.sin(3.0 * day + process)) for process in range(3)]
+
+
+@pytest.mark.parametrize("nights", [1, 2, 3, 8])
+def test_a_young_class_confirms_what_the_limits_call_and_files_it_the_night_after(tmp_path, nights):
+    these = Class(tmp_path)
+    for day in range(nights):
+        report = these.night({A: values(1.0, day), B: values(1.0, day)}, Scripted({}))
+        assert report.confirmation.tried == () and report.exit_code == 0
+    bench = Scripted({A: 0.18})
+    first = these.night({A: values(1.2, 90), B: values(1.0, 90)}, bench)
+    assert [(one.test, one.verdict) for one in first.confirmation.tried] == [(A, "confirmed")]
+    assert (first.verdict, first.reason) == ("regression", f"confirmed slower: {A}")
+    assert these.alerts == (), "one night is not enough"
+    second = these.night({A: values(1.2, 91), B: values(1.0, 91)}, bench)
+    (filed,) = second.confirmation.filed
+    assert (filed.kind, list(filed.effects())) == ("regression", [A])
+    (alert,) = these.alerts
+    assert alert.tests == (A,) and alert.is_open and alert.effects[A] == pytest.approx(math.expm1(0.18), abs=0.01)
+    (interval,) = alert.intervals
+    assert interval.low < math.expm1(0.18) < interval.high
+    assert alert.opened == first.tonight.started, "slow since the night that confirmed it"
+    assert bench.asked[-1] == [(A, f"build{nights - 1:04}", f"build{nights + 1:04}")], "against the last good build"
+
+
+def test_what_pairs_do_not_show_is_not_filed_however_slow_the_night_was(tmp_path):
+    these = Class(tmp_path)
+    for day in range(3):
+        these.night({A: values(1.0, day)}, Scripted({}))
+    for day in range(3, 6):
+        report = these.night({A: values(1.5, day)}, Scripted({}))
+        assert report.exit_code == 0 and report.flat.verdict == "regression"
+    assert these.alerts == ()
+    state, _ = read_state(these.store, "smoke", "cpu-4t")
+    assert state.series[f"{A} cpu_time"].futile >= 1
+
+
+def test_one_build_on_two_nights_has_nothing_to_confirm(tmp_path):
+    these = Class(tmp_path)
+    these.night({A: values(1.0, 0)}, Scripted({}), build="same")
+    report = these.night({A: values(1.5, 1)}, Scripted({A: 0.4}), build="same")
+    assert report.confirmation.tried == () and report.verdict == "clean"
+
+
+def test_a_build_that_cannot_be_had_any_more_is_not_asked_for(tmp_path):
+    these = Class(tmp_path)
+    these.night({A: values(1.0, 0)}, Scripted({}))
+    bench = Scripted({A: 0.4}, gone=("build0000",))
+    report = these.night({A: values(1.5, 1)}, bench)
+    assert report.confirmation.tried == () and bench.asked == []
+
+
+def test_a_night_concluded_again_comes_to_the_same_and_measures_nothing(tmp_path):
+    these = Class(tmp_path)
+    these.night({A: values(1.0, 0), C: values(1.0, 0)}, Scripted({}))
+    report = these.night({A: values(1.5, 1), C: values(1.0, 1)}, Scripted({A: 0.4}))
+    these.day -= 1
+    again = these.night({A: values(1.5, 1), C: values(1.0, 1)}, None)
+    assert again.confirmation == report.confirmation and again.confirmation.confirmed
+
+
+def test_a_small_change_that_the_limits_do_not_see_is_filed_and_recovers_by_its_own_size(tmp_path):
+    these, bench = Class(tmp_path), Scripted({A: 0.03})
+    for day in range(20):
+        these.night({A: values(1.0, day)}, Scripted({}))
+    for day in range(20, 24):
+        report = these.night({A: values(1.0305, day)}, bench)
+    (alert,) = these.alerts
+    assert report.flat.verdict == "clean" and alert.is_open and alert.recovered_nights == 0
+    assert alert.nights[-1].findings[A].startswith("+3."), "still as slow as it was confirmed"
+    for day in range(24, 27):
+        these.night({A: values(1.001, day)}, Scripted({A: -0.03}))
+    (alert,) = these.alerts
+    assert not alert.is_open and alert.has_recovered
