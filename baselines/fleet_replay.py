@@ -30,6 +30,7 @@ REPLICATES = 3
 CANARY_LIMIT = 4.0
 _CANARY_CLIP = 3.5
 _CANARY_NIGHTS = 7
+_ASKED = ("tests", "n_nights", "n_runners", "runner", "environment", "night_values", "measure", "canary")
 
 
 class Fleet(Protocol):
@@ -55,17 +56,30 @@ def open_fleet(named: str, scenario: str, seed: int) -> Fleet:
     if not module or not path:
         raise BaselineError(f"--fleet {named} --scenario {scenario}: write MODULE:CLASS and FILE:NAME")
     try:
-        found = getattr(importlib.import_module(module), class_name)
-    except (ImportError, AttributeError) as error:
+        made = getattr(importlib.import_module(module), class_name)
+    except Exception as error:  # whatever a foreign module does while it is imported
         raise BaselineError(
-            f"--fleet {named}: {error}; the module must be importable (its folder on PYTHONPATH)"
+            f"--fleet {named}: {_brief(error)}; the module must be importable (its folder on PYTHONPATH)"
         ) from error
     scenarios = load_yaml(Path(path), BaselineError)
     if not isinstance(scenarios, dict) or name not in scenarios:
         told = ", ".join(map(str, scenarios)) if isinstance(scenarios, dict) else "none"
         raise BaselineError(f"{path}: has no scenario {name}; it has {told}")
-    fleet: Fleet = found(scenarios[name], seed)
+    try:
+        fleet: Fleet = made(scenarios[name], seed)
+    except Exception as error:
+        raise BaselineError(
+            f"--fleet {named} --scenario {scenario}: the fleet could not be made: {_brief(error)}"
+        ) from error
+    lacking = [method for method in _ASKED if not hasattr(fleet, method)]
+    if lacking:
+        raise BaselineError(f"--fleet {named}: has no {', '.join(lacking)}")
     return fleet
+
+
+def _brief(error: Exception) -> str:
+    """In one line, with its kind: the message alone may say nothing (KeyError: 'tests')."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 class FleetBench:
@@ -140,11 +154,13 @@ def replay_fleet(fleet: Fleet, seed: int, rules: Rules) -> dict[str, Any]:
     variances = np.empty_like(logs)
     when = tuple(FIRST_NIGHT + timedelta(days=night) for night in range(fleet.n_nights))
     position = {one: night for night, one in enumerate(when)}
-    runners = [fleet.runner(night) for night in range(fleet.n_nights)]
-    environments = [fleet.environment(night, runner) for night, runner in enumerate(runners)]
+    runners: list[int] = []
+    environments: list[str] = []
     canaries: list[FloatArray] = []
     found: dict[str, Any] = {"seed": seed, "processes": 0, "alerts": [], "intervals": []}
     for night in range(fleet.n_nights):
+        runners.append(fleet.runner(night))
+        environments.append(fleet.environment(night, runners[night]))
         values = np.log(fleet.night_values(night, runners[night]))
         logs[:, night], variances[:, night] = np.median(values, axis=1), np.var(values, axis=1, ddof=1)
         canaries.append(np.log(fleet.canary(night, runners[night])))

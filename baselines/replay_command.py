@@ -110,6 +110,8 @@ def _replay_fleet(fleet: str | None, scenario: str | None, seed: int, out: Path 
         raise BaselineError(f"{', '.join(beside)}: of a history; a fleet brings its own nights")
     if out.is_dir() or not out.parent.is_dir():
         raise BaselineError(f"{out}: --out names a file in a folder that exists")
+    if out.exists() and (path := Path(scenario.rpartition(":")[0])).exists() and out.samefile(path):
+        raise BaselineError(f"{out}: --out would overwrite what is read; name another file")
     found = replay_fleet(open_fleet(fleet, scenario, seed), seed, Rules())
     out.write_text(json.dumps(found) + "\n", encoding="utf-8")
     console.print(Text(told(found)))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from baselines.replay import replay_histories
 from baselines.replay_view import details, level, overview, percent
 from torchbenchmark.terminal import new_app, run_app
 
+ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = [
     "\x1b[31mred\x1b[0m",
     "=cmd|' /C calc'!A0",
@@ -209,6 +211,82 @@ def test_a_terminal_of_100_columns_is_enough(tmp_path, name):
     assert sum("…" in line for line in lines) == (5 if len(name) > 100 else 0), "nothing else is cut"
     for number in range(5):
         assert any(f"{number}   " in line and "-99.9 %" in line for line in lines)
+
+
+SCENARIOS = """\
+step: {nights: 34, steps: [{build: 30, size: 0.03, tests: [3]}]}
+driver: {nights: 34, drivers: [{night: 30, size: 0.03, tests: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]}]}
+"""
+FLEET = ("--fleet", "small_fleet:SmallFleet")
+
+
+def test_a_simulated_fleet_is_replayed_and_what_is_filed_written_for_its_judge(replay, tmp_path):
+    (tmp_path / "fleet.yaml").write_text(SCENARIOS)
+    ended = replay(*FLEET, "--scenario", "fleet.yaml:step", "--seed", 2, "--out", "filed.json")
+    assert ended.returncode == 0, ended.stderr
+    filed = json.loads((tmp_path / "filed.json").read_text())
+    assert ended.stdout.splitlines() == [
+        f"seed 2: filed 1 regression; {filed['processes']} processes beside the nightly's",
+        "what is filed written to filed.json",
+    ]
+    assert set(filed) == {"seed", "processes", "alerts", "intervals"} and filed["seed"] == 2
+    (alert,) = filed["alerts"]
+    assert set(alert) == {"night", "kind", "tests", "onset_lo", "onset_hi", "id"}
+    assert (alert["night"], alert["kind"], alert["tests"]) == (31, "regression", [3])
+    for interval in filed["intervals"]:
+        assert set(interval) == {"test", "base", "head", "lo_pct", "hi_pct", "confirmed"}
+        assert interval["lo_pct"] <= interval["hi_pct"] and type(interval["confirmed"]) is bool
+    (shown,) = [one for one in filed["intervals"] if one["confirmed"]]
+    assert shown["test"] == 3 and shown["lo_pct"] < 3.5 and shown["hi_pct"] > 2.5
+    replay(*FLEET, "--scenario", "fleet.yaml:driver", "--out", "note.json")
+    note = json.loads((tmp_path / "note.json").read_text())
+    assert note["seed"] == 1 and [(set(one), one["kind"]) for one in note["alerts"]] == [
+        ({"night", "kind", "id"}, "environment")
+    ]
+
+
+def test_a_fleet_is_replayed_by_the_bot_with_the_module_on_its_path(tmp_path):
+    (tmp_path / "fleet.yaml").write_text("calm: {nights: 17}\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", "replay", *FLEET, "--scenario", "fleet.yaml:calm", "--out", "filed.json"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "seed 1: filed nothing; 72 processes" in ended.stdout, "3 nights of 12 pairs of a build against itself"
+    assert json.loads((tmp_path / "filed.json").read_text())["alerts"] == []
+
+
+SCENARIO, OUT = ("--scenario", "fleet.yaml:step"), ("--out", "filed.json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name the history to replay, or a simulated fleet with --fleet and --scenario"),
+        ([*FLEET, *SCENARIO], "a fleet needs --fleet MODULE:CLASS, --scenario FILE:NAME and --out FILE"),
+        ([*FLEET, *OUT], "a fleet needs --fleet MODULE:CLASS"),
+        ([*SCENARIO, *OUT], "a fleet needs --fleet MODULE:CLASS"),
+        (["--seed", "3", "points.csv"], "a fleet needs --fleet MODULE:CLASS"),
+        ([*FLEET, *SCENARIO, *OUT, "points.csv"], "POINTS: of a history; a fleet brings its own nights"),
+        ([*FLEET, *SCENARIO, *OUT, "--picture", "p"], "--picture: of a history"),
+        ([*FLEET, *SCENARIO, "--out", "."], ".: --out names a file in a folder that exists"),
+        ([*FLEET, *SCENARIO, "--out", "none/filed.json"], "none/filed.json: --out names a file in a folder that"),
+        ([*FLEET, *SCENARIO, "--out", "fleet.yaml"], "fleet.yaml: --out would overwrite what is read"),
+        (["--fleet", "no_fleet:Fleet", *SCENARIO, *OUT], "--fleet no_fleet:Fleet: ModuleNotFoundError"),
+        ([*FLEET, "--scenario", "none.yaml:step", *OUT], "none.yaml: cannot be read"),
+        ([*FLEET, "--scenario", "fleet.yaml:wild", *OUT], "fleet.yaml: has no scenario wild; it has step, driver"),
+    ],
+)
+def test_what_is_wrong_with_a_fleet_is_one_line_and_exit_code_2(replay, tmp_path, arguments, message):
+    (tmp_path / "fleet.yaml").write_text(SCENARIOS)
+    write_points(tmp_path / "points.csv", ["a"])
+    ended = replay(*arguments)
+    assert ended.returncode == 2
+    assert message in ended.stderr and len(ended.stderr.splitlines()) == 1
+    assert not (tmp_path / "filed.json").exists() and (tmp_path / "fleet.yaml").read_text() == SCENARIOS
 
 
 def test_numbers_are_short_and_foreign_units_harmless():
