@@ -109,6 +109,42 @@ def test_evidence_of_earlier_nights_counts_and_is_not_judged_again():
     assert decide([], margin=MARGIN, candidates=5, carried=earlier).e_value == pytest.approx(worth(6, 3))
 
 
+any_pairs = st.lists(st.floats(-0.05, 0.05, allow_nan=False), max_size=24)
+
+
+@given(any_pairs, st.sampled_from([SIGN_BETS, SOFT_BETS]), st.sampled_from(["slower", "faster"]), any_pairs)
+def test_giving_up_by_the_last_bet_never_makes_a_confirmation_and_is_never_later(pairs, bets, direction, carried):
+    options = {"margin": MARGIN, "candidates": 2, "bets": bets, "pair_sd": 0.01, "direction": direction}
+    options |= {"futile_below": 0.2, "carried": carried}
+    usual, bold = decide(pairs, **options), decide(pairs, futile_by_last_bet=True, **options)
+    assert bold.threshold == usual.threshold and bold.pairs <= usual.pairs
+    if bold.verdict == "futile":
+        last_bet = e_path(
+            [*carried, *pairs[: bold.pairs]],
+            **{"margin": MARGIN, "bets": bets[-1:]} | {"pair_sd": 0.01, "direction": direction},
+        )
+        assert bold.e_value < 0.2 or (bold.e_value < 1 and last_bet[-1] < 0.2)
+    else:
+        assert bold == usual, "until it gives up it is the same test"
+
+
+def test_the_last_bet_gives_up_after_two_straight_losses_unless_the_others_have_won_enough():
+    assert decide([LOSS] * 3, margin=MARGIN, candidates=5, futile_below=0.2).pairs == 2
+    options = {"margin": MARGIN, "candidates": 5, "bets": SOFT_BETS, "pair_sd": 0.01, "futile_below": 0.2}
+    decision = decide([LOSS] * 6, **options, futile_by_last_bet=True)
+    assert (decision.verdict, decision.pairs) == ("futile", 2) and decision.e_value > 0.2
+    assert decide([LOSS] * 2, **options).verdict == "continue"
+    ahead = options | {"carried": [WIN] * 20 + [LOSS] * 10}  # E is above 1 although the last bet has lost nearly all
+    by_last = decide([LOSS], **ahead, futile_by_last_bet=True)
+    assert by_last.e_value > 1 and by_last.verdict == "continue"
+
+
+def test_carried_evidence_gives_up_only_with_a_pair_of_tonight():
+    options = {"margin": MARGIN, "candidates": 5, "futile_below": 0.2, "carried": [LOSS] * 3}
+    assert decide([], **options, futile_by_last_bet=True).verdict == "continue"
+    assert decide([LOSS], **options, futile_by_last_bet=True).verdict == "futile"
+
+
 def test_the_wins_that_are_needed_confirm_and_one_fewer_does_not():
     pairs = [WIN, LOSS, WIN, WIN]
     for bets in (SIGN_BETS, SIGN_BETS + SOFT_BETS):
