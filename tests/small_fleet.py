@@ -13,6 +13,7 @@ import numpy as np
 
 from baselines.confirming.bench import Decided, LogRatios, PairsWanted, Values
 from baselines.confirming.seen import Seen, SeriesKey
+from baselines.confirming.state import Accounts, ClassState, Era
 
 CHANNEL = "value"
 FIRST_NIGHT = datetime(2000, 1, 1, tzinfo=UTC)
@@ -175,3 +176,61 @@ class ScriptedBench:
         self.measured += [(test, build) for test in tests]
         levels = {test: self.level(test, build) for test in tests}
         return {test: {CHANNEL: [level] * processes} for test, level in levels.items() if level is not None}
+
+
+def calm(series: int = 20, nights: int = 40, sd: float = 0.002) -> np.ndarray:
+    """Logs of nights in which nothing happens: (series, nights)."""
+    return np.random.default_rng(5).normal(0, sd, (series, nights)) - np.arange(series)[:, None] % 7
+
+
+def stepped(logs: np.ndarray, rows: Sequence[int], at: int, size: float) -> np.ndarray:
+    """The same, with a step of a share from a night on; negative nights count from tonight, -1."""
+    found = logs.copy()
+    found[list(rows), at:] += np.log1p(size)
+    return found
+
+
+def seen_of_logs(logs: np.ndarray, *, until: int | None = None, channels: int = 1, **others) -> Seen:
+    """The nights of an array up to and with `until`, all of one environment if nothing else is said. Of several
+    channels, neighbouring rows are those of one test."""
+    series, nights = logs.shape
+    names = [CHANNEL, *(f"channel{number}" for number in range(1, channels))]
+    keys = tuple(
+        SeriesKey(f"test_eval[m{row // channels:02}-cuda-eager]", names[row % channels]) for row in range(series)
+    )
+    whole = {
+        "nights": tuple(map(when, range(nights))),
+        "builds": tuple(f"build{night}" for night in range(nights)),
+        "environments": ("driver0",) * nights,
+        "runners": ("runner0",) * nights,
+        "logs": logs,
+        "variances": np.full(logs.shape, 0.002**2),
+    }
+    fixed = {"series": keys, "processes": 3, "canary": ""}
+    given = fixed | whole | others
+    upto = nights if until is None else until + 1
+    return Seen(
+        **{
+            name: value[..., :upto] if isinstance(value, np.ndarray) else value[:upto] if name in whole else value
+            for name, value in given.items()
+        }
+    )
+
+
+def known_state(seen: Seen) -> ClassState:
+    """The state of a class whose only environment has been known since its first night, the night before tonight."""
+    era = Era(environment=seen.environments[0], runner=seen.runners[0], since=seen.nights[0])
+    accounts = Accounts(nights=len(seen.nights) - 15)
+    return ClassState(eras=[era], last_night=seen.nights[-2], accounts=accounts)
+
+
+def shifted(size: float, *rows: int, spread: float = 0.002) -> Callable[[PairsWanted, int, int], LogRatios]:
+    """Pairs of a change of so much, in these tests only, with a little noise; a build against itself is the same."""
+    tests = [f"test_eval[m{row:02}-cuda-eager]" for row in rows]
+
+    def ratio(wanted: PairsWanted, number: int, runner: int) -> LogRatios:
+        noise = spread * (-1, 0.3, 0.8, -0.4)[number % 4]
+        changed = wanted.base != wanted.head and wanted.test in tests
+        return {CHANNEL: noise + (float(np.log1p(size)) if changed else 0.0)}
+
+    return ratio

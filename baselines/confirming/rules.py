@@ -27,7 +27,7 @@ class Rules:
     futile_by_last_bet: bool = True
     most_pairs: int = MOST_PAIRS
     carried_nights: int = 3  # evidence that was neither enough nor futile is kept so long
-    rests: tuple[int, ...] = (3, 6, 12, 14)  # nights without another try, after the first, second ... futile one ...
+    rests: tuple[int, ...] = (3, 6, 12, 14)  # nights until another try, after the first, second ... futile one ...
     rest_ended_by: float = 1.5  # ... unless the score rises by so much
 
     persistent_at: float = 20.0  # E of new pairs on another runner or night

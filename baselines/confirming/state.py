@@ -68,7 +68,7 @@ class SeriesState(_Schema):
     segment: UtcTime | None = None  # its first night; None: of the first one
     prior: float | None = None  # the level as it is known from before that night, in log units
     weight: float = 0.0  # nights that it counts for
-    resting: int = 0  # nights without another try
+    resting: int = 0  # nights until another try
     futile: int = 0  # tries in a row
     score: float = 0.0  # of the last futile one
     carried: Carried | None = None
