@@ -462,10 +462,11 @@ class _Night:
         state.accounts.candidates += len(admitted)
         trials, onsets = [], []
         for row in admitted:
-            onset, base = self._dated(row, scores)
-            effect = float(scores.effect[row])
-            if (named := self._named(row)) is not None and (self.is_young or not passed[row]):
+            named = self._named(row)
+            if named is not None and (self.is_young or not passed[row]):
                 onset, base, effect = *self._dated_as_named(named), named.effect
+            else:
+                onset, base, effect = *self._dated(row, scores), float(scores.effect[row])
             if base is None or not self.bench.has(seen.builds[base]) or seen.builds[base] == seen.builds[-1]:
                 continue
             kind: ChangeKind = "regression" if effect > 0 else "improvement"
@@ -548,7 +549,13 @@ class _Night:
         if self.is_young:
             passed[:] = False
         rank = np.where(passed, scores.score * np.clip(hope / 1.2, 0.2, 1.0), -np.inf)
-        called = np.array([self.names[row] in self.named and self._is_there(row) for row in range(len(rank))])
+        settled = len(self.seen.nights) - 1 - self.segments >= rules.nights_of_the_limits
+        called = np.array(
+            [
+                name in self.named and self._is_there(row) and (self.segments[row] == 0 or bool(settled[row]))
+                for row, name in enumerate(self.names)
+            ]
+        )
         # What people would call a regression is looked at first: they see it anyway.
         rank = np.where(called, _FIRST + np.nan_to_num(rank, neginf=0.0), rank)
         found = []

@@ -16,6 +16,7 @@ class Rules:
     least_share_of_margin: float = 0.9  # that a candidate's effect has
     least_hope: float = 0.4  # (effect - margin) in standard deviations of a pair
     most_candidates: int = 50
+    nights_of_the_limits: int = 7  # of their baseline: until then they call what was confirmed still
 
     pairs_a_night: float = 220.0  # into a bucket ...
     bucket: float = 300.0  # ... that holds so many

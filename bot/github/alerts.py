@@ -135,12 +135,8 @@ def apply_report(
             mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report, signals.get(test))}
             found = [signals[test] for test in mine if test in signals]
             after[alert.key] = _with_signals(_after_night(alert, report, mine, now), found)
-        for signal in sorted({signals[test].id if test in signals else "" for test in left}):
-            mine = {
-                test: told for test, told in left.items() if (signals[test].id if test in signals else "") == signal
-            }
-            effects = {test: signals[test].effect for test in mine if test in signals}
-            new = _opened(kind, report, mine, signal, effects)
+        for together in _by_signal(left, signals):
+            new = _opened(kind, report, together, [signals[test] for test in together if test in signals])
             after[new.key] = new
     before = {alert.key: alert for alert in alerts}
     return tuple(_revised(before.get(key), alert, report, show) for key, alert in after.items())
@@ -178,6 +174,14 @@ def _signals(report: Report) -> dict[str, _Signal]:
                 shown = tuple(one for one in filed.intervals if one.test == test)
                 found[test] = _Signal(filed.id, test, effect, filed.onset.low, shown)
     return found
+
+
+def _by_signal(found: Findings, signals: Mapping[str, _Signal]) -> list[Findings]:
+    """The findings of each change that was filed, and those of none together."""
+    groups: dict[str, dict[str, str]] = {}
+    for test, told in found.items():
+        groups.setdefault(signals[test].id if test in signals else "", {})[test] = told
+    return [groups[name] for name in sorted(groups)]
 
 
 def _with_signals(alert: Alert, signals: Sequence[_Signal]) -> Alert:
