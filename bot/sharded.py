@@ -29,11 +29,12 @@ from bot.github.issue_file import IssueFile
 from bot.nightly import alone
 from bot.readiness import require_ready
 from torchbenchmark.builds.nightly_index import resolve
+from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
 from torchbenchmark.shards import RunPlan, divide, durations, new_run_name, write_plan
-from torchbenchmark.terminal import EXIT_BROKEN, console, error_console, print_table
+from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, error_console, print_table
 
 
 def register(app: typer.Typer) -> None:
@@ -145,9 +146,18 @@ def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracke
             store = open_store(config.store)
             codes.append(conclude_shards(config, store, load_policy(config.policy), shards, tracker))
             if plan is not None and plan.build is not None:
-                for build in {shard.header.build.id for shard in shards}:
-                    store_build(store, build, plan.build)
+                codes.append(_store_pin(store, plan.build, shards))
     return max(codes)
+
+
+def _store_pin(store: Store, pin: PinnedBuild, shards: Sequence[Run]) -> int:
+    """Store how the build of the shards was pinned, so that it can be installed again. Returns the exit code."""
+    try:
+        for build in sorted({shard.header.build.id for shard in shards}):
+            store_build(store, build, pin)
+    except SentinelError as problem:
+        return _told(problem)
+    return EXIT_CLEAN
 
 
 def _read_shard(path: Path, config: NightlyConfig, plan: RunPlan | None) -> Run:

@@ -13,6 +13,7 @@ from baselines.pins import read_pins, remove_pin
 from baselines.policy import load_policy
 from baselines.runs import list_runs, list_series, store_run
 from baselines.store import open_store
+from baselines.stored_builds import stored_build
 from bot.config import NightlyConfig
 from bot.errors import BotError
 from bot.filing import file_all
@@ -20,10 +21,13 @@ from bot.github.issue import Issue, key_of
 from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
 from bot.sharded import conclude_files, conclude_shards, make_plan, print_plan, recorded_durations
+from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.cli import request_of
 from torchbenchmark.environment import default_interpreter
+from torchbenchmark.experiment import Experiment
 from torchbenchmark.records import Run, Shard, encode_run
 from torchbenchmark.registry import load_suite
+from torchbenchmark.shards import RunPlan
 
 GOOD = {A: 1.0, B: 1.0}
 
@@ -85,6 +89,27 @@ def test_a_class_that_the_configuration_does_not_take_is_left_out(tmp_path, caps
     assert conclude_files(config, files, Outbox(tmp_path / "outbox")) == 2
     assert "invented.jsonl: is of class cpu-9000t" in " ".join(capsys.readouterr().err.split())
     assert list_series(open_store(config.store)) == [("smoke", "cpu-4t")]
+
+
+def test_how_the_build_of_a_night_was_pinned_is_stored_with_it(tmp_path):
+    config = NightlyConfig(store=str(tmp_path / "store"), work=tmp_path / "work", suite="smoke")
+    run = run_of(0, GOOD)
+    version = run.header.build.wheels["torch"]
+    wheel = PinnedWheel(name="torch", version=version, file=f"torch-{version}-py3-none-any.whl")
+    pin = PinnedBuild(index="https://example.org", date="2026-03-01", python="3.11", wheels=(wheel,))
+    models = tuple(Experiment.parse(test).model for test in GOOD)
+    plan = RunPlan(
+        run=run.header.run, started=run.header.started, seed=1, suite="smoke", device="cpu", rounds=1, processes=1,
+        subject="torch", timeout_s=60, shards=(models,), build=pin,
+    )  # fmt: skip
+    path = tmp_path / "shard.jsonl"
+    path.write_bytes(gzip.decompress(encode_run(run)))
+    assert conclude_files(config, [path], Outbox(tmp_path / "outbox"), plan) == 0
+    store = open_store(config.store)
+    assert stored_build(store, run.header.build.id).pin == pin
+    key = f"builds/{run.header.build.id}.json"
+    (store.root / key).write_bytes(b"{")
+    assert conclude_files(config, [path], Outbox(tmp_path / "outbox"), plan) == 2, "told, and the night is judged"
 
 
 def test_issues_that_are_left_in_a_file_are_filed_from_it_once(nightly, tmp_path):

@@ -9,6 +9,9 @@ import yaml
 from package_index import keep_pip_offline, serve
 from pipeline import write_suite
 
+from baselines.kept_wheels import kept_build
+from baselines.store import open_store
+from baselines.stored_builds import stored_build
 from torchbenchmark.records import read_run, replace_lines
 from torchbenchmark.shards import new_run_name, read_plan
 
@@ -66,6 +69,14 @@ def test_a_nightly_of_one_machine_installs_the_build_that_it_measures(torchbench
     assert f"installing torch=={TORCH} into {tmp_path}/work/build" in ended.stdout, ended.stdout + ended.stderr
     summary = tmp_path / "work" / "nightly.json"
     assert json.loads(summary.read_text())["build"].startswith(TORCH)
+
+    # Its wheels are kept, and how it was pinned.
+    store = open_store(str(tmp_path / "store"))
+    build = json.loads(summary.read_text())["build"]
+    assert (stored := stored_build(store, build)) is not None, ended.stdout + ended.stderr
+    assert stored.pin.date == LAST_NIGHT
+    assert {wheel.file.partition("-")[0] for wheel in kept_build(store, build).wheels} == {"torch", "numpy"}
+    assert f"kept 2 wheels of build {build}" in ended.stdout
 
     # The next night is killed after its first line, and a newer build comes before it goes on.
     (stored,) = (tmp_path / "store" / "runs").rglob("1-of-1.jsonl.gz")
