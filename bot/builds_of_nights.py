@@ -59,7 +59,7 @@ class BuildsOfNights:
     def _problem(self, python: Path, build: str) -> str:
         """What keeps an interpreter from being that of the build; empty if nothing does."""
         found = inspect_interpreter(python, self.subject).build.id
-        return "" if found == build else f"{python}: holds build {found} by now"
+        return "" if found == build else f"{python}: holds build {found}"
 
     def _ways(self, build: str) -> Iterator[Callable[[], Path]]:
         """How an interpreter may be come by, the cheapest first."""
