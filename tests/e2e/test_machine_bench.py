@@ -89,7 +89,7 @@ def test_pairs_share_the_rounds_of_their_builds_and_leave_when_they_are_decided(
         other.pairs(wanted[:2], 2, decided)
     file = folder / "asks" / "001-pairs-1.jsonl"
     file.write_text(file.read_text().replace('"class":"cpu-', '"class":"other-cpu-', 1))
-    with pytest.raises(BotError, match="was begun on class other-cpu-.*; remove .*asks to measure anew"):
+    with pytest.raises(BotError, match=r"was begun on class other-cpu-.*; remove .*asks to measure anew"):
         bench_in(folder, pythons).pairs(wanted, 2, decided)
 
 
