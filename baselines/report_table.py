@@ -3,6 +3,7 @@
 from rich.table import Table
 from rich.text import Text
 
+from baselines.confirming.state import NightOutcome
 from baselines.report import NightRef, Report, Row, State
 from baselines.suspects import Screen
 from torchbenchmark.terminal import console, print_table
@@ -16,6 +17,12 @@ _STYLES = {
     State.FIXED: "green",
 }
 _VERDICT_STYLES = {"clean": "green", "baseline made": "green", "regression": "red", "broken": "red"}
+_VERDICTS = {
+    "confirmed": "confirmed",
+    "futile": "not there",
+    "undecided": "undecided, goes on the next night",
+    "continue": "not decided, the night's budget of pairs is spent",
+}
 _NUMBERS = ("baseline", "tonight", "change", "pin", "nights")
 _MOST_SUSPECTS = 10
 _MOST_DIFFERENCES = 20  # of a new image there may be hundreds; all are in the JSON
@@ -31,6 +38,8 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
     if report.screen is not None:
         _print_screen(report.screen)
+    if report.confirmation is not None:
+        _print_confirmation(report.confirmation)
     for difference in report.differences[:_MOST_DIFFERENCES]:
         old, new = difference.old or "absent", difference.new or "absent"
         _line(f"differs: {difference.group} {difference.field}: {old} -> {new}")
@@ -61,6 +70,31 @@ def _print_screen(screen: Screen) -> None:
         _line(f"  and {count - _MOST_SUSPECTS} more (--json has {there})")
     for reason in screen.environment:
         _line(f"perhaps the environment: {reason}", "yellow")
+
+
+def _print_confirmation(outcome: NightOutcome) -> None:
+    """What was measured again, what of it stands, and what of earlier nights was asked once more."""
+    for note in outcome.notes:
+        _line(f"environment: {note}", "yellow")
+    for one in outcome.tried:
+        pairs = f"{one.pairs} pair{'' if one.pairs == 1 else 's'}"
+        against = f"against the build of {one.base:%Y-%m-%d %H:%M}"
+        evidence = f"evidence {one.e_value:,.3g} of {one.threshold:,.3g} after {pairs}"
+        effect = f"{one.effect:+.2%} " if one.pairs else ""
+        _line(
+            f"measured again: {one.test} {one.channel} {effect}{against}: {_VERDICTS[one.verdict]} ({evidence})",
+            "bold" if one.verdict == "confirmed" else None,
+        )
+    for name in outcome.gone:
+        _line(f"measured again: {name}: confirmed earlier, and not there any more")
+    for filed in outcome.filed:
+        if filed.kind == "environment":
+            _line(f"the environment changed: {filed.why}", "yellow")
+        for interval in filed.intervals:
+            shown = f"{interval.effect:+.2%} [{interval.low:+.2%}, {interval.high:+.2%}]"
+            _line(f"there again: {interval.test} {interval.channel} {shown}: {filed.kind}", "bold")
+    if outcome.waiting:
+        _line(f"confirmed, to be asked again the next night: {', '.join(outcome.waiting)}", "bold")
 
 
 def _table(report: Report) -> Table:
