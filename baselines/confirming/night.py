@@ -39,6 +39,7 @@ from baselines.screening.noise import FloatArray, IntArray, row_medians
 from baselines.screening.shift_test import BoolArray
 
 HISTORY_FOR_ONSET = 30  # nights that an onset is looked for in
+WAITING_NIGHTS = 14  # for an answer on another night: then what was confirmed is a candidate like others
 JOINED_NIGHTS = 3  # after a note on the environment: another runner that follows is told there
 STRAGGLERS_NIGHTS = 21  # after a build that moved most of the class
 _FIRST = 1e6  # above any score
@@ -355,13 +356,28 @@ class _Night:
     def _waiting(self) -> None:
         """What was confirmed on an earlier night is asked again, against the build that was good then."""
         seen, state = self.seen, self.state
-        waiting = [
-            (row, one.pending)
-            for name, one in state.series.items()
-            if one.pending is not None and (row := self.row_of.get(name)) is not None
-        ]
-        waiting = [(row, one) for row, one in waiting if self._is_there(row) and one.base in seen.nights]
+        waiting = []
+        for name, one in state.series.items():
+            if one.pending is None:
+                continue
+            if self._nights_since(one.pending.confirmed) > WAITING_NIGHTS:
+                one.pending = None
+                continue
+            row = self.row_of.get(name)
+            if row is None or not self._is_there(row):
+                continue
+            base = self._good_night(row, sum(night <= one.pending.base for night in seen.nights) - 1)
+            if base is None:
+                one.pending = None
+            else:
+                waiting.append((row, one.pending.model_copy(update={"base": seen.nights[base]})))
         self._persist(waiting, 0)
+
+    def _good_night(self, row: int, latest: int) -> int | None:
+        """The newest night up to one whose build can still be measured, back to the first of the segment."""
+        earliest = min(latest, max(int(self.segments[row]), latest - HISTORY_FOR_ONSET))
+        nights = range(latest, max(0, earliest) - 1, -1)
+        return next((night for night in nights if self.bench.has(self.seen.builds[night])), None)
 
     def _is_there(self, row: int) -> bool:
         return bool(np.isfinite(self.seen.logs[row, -1]))
@@ -387,6 +403,8 @@ class _Night:
         there = []
         for (row, pending), again in zip(waiting, found, strict=True):
             one = state.of(seen.series[row])
+            if not again.answered:
+                continue
             one.pending = None
             if not again.persistent:
                 self._rest(one, 0.0)
@@ -467,7 +485,10 @@ class _Night:
                 onset, base, effect = *self._dated_as_named(named), named.effect
             else:
                 onset, base, effect = *self._dated(row, scores), float(scores.effect[row])
-            if base is None or not self.bench.has(seen.builds[base]) or seen.builds[base] == seen.builds[-1]:
+            if base is None or seen.builds[base] == seen.builds[-1]:
+                continue
+            base = self._good_night(row, base)
+            if base is None or seen.builds[base] == seen.builds[-1]:
                 continue
             kind: ChangeKind = "regression" if effect > 0 else "improvement"
             carried = state.of(seen.series[row]).carried
@@ -510,6 +531,8 @@ class _Night:
                 self._rest(one, float(scores.score[row]))
             elif result.log_ratios:
                 self._carry(one, result, seen.nights[base])
+            elif result.begun and spent:
+                self._rest(one, float(scores.score[row]))  # pairs could be measured tonight, but not of this
         state.accounts.confirmed += len(confirmed)
         if self.bench.runners > 1:
             # What a build may have brought with most others waits to be told with them.
@@ -590,8 +613,9 @@ class _Night:
         base = int(self.nights[row, found.low - 1]) if found.low > 0 else low - 1
         base = max(base, int(self.segments[row]))
         low = max(low, base + 1)  # a build that no night measured may have brought it too
-        onset = Onset(low=seen.nights[min(low, len(seen.nights) - 1)], high=seen.nights[max(high, low)])
-        return onset, base if base < len(seen.nights) - 1 else None
+        if base >= len(seen.nights) - 1:  # the segment begins tonight
+            return Onset(low=seen.tonight, high=seen.tonight), None
+        return Onset(low=seen.nights[low], high=seen.nights[max(high, low)]), base
 
     def _carry(self, one: SeriesState, result: Tried, base: datetime) -> None:
         before = one.carried if result.trial.carried else None

@@ -1,5 +1,6 @@
 """Pairs against chance: a candidate is confirmed by an e-process, asked again elsewhere, and given an interval."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,7 +9,7 @@ from baselines.confirming.rules import Rules
 from baselines.confirming.seen import SeriesKey
 from baselines.confirming.state import ChangeKind
 from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
-from torchbenchmark.statistics.sign_e_process import Decision, decide
+from torchbenchmark.statistics.sign_e_process import Decision, Verdict, decide
 from torchbenchmark.statistics.signed_rank import signed_rank_interval
 
 
@@ -51,6 +52,7 @@ class Tried:
     trial: Trial
     decision: Decision
     log_ratios: tuple[float, ...]  # tonight's
+    begun: bool = True  # False: the budget was spent before its first pair
 
     @property
     def effect(self) -> float:
@@ -84,12 +86,14 @@ def try_all(trials: Sequence[Trial], bench: Bench, rules: Rules, most_pairs: flo
         for several, pairs in zip(inside, measured, strict=True):
             for trial in several:
                 ratios = _of(trial, pairs)
-                found.append(Tried(trial, trial.judged(ratios, rules), ratios))
+                found.append(Tried(trial, trial.judged(ratios, rules), ratios, begun=left >= 1))
     return found, spent
 
 
 def _of(trial: Trial, pairs: Sequence[LogRatios]) -> tuple[float, ...]:
-    return tuple(pair[trial.key.channel] for pair in pairs if trial.key.channel in pair)
+    """Those that the channel has a number in: one that read zero on a side has none."""
+    ratios = (pair.get(trial.key.channel, math.nan) for pair in pairs)
+    return tuple(ratio for ratio in ratios if math.isfinite(ratio))
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class Again:
 
     trial: Trial
     persistent: bool
+    answered: bool = True  # False: too few pairs ended well to say either
     effect: float = 0.0  # ln(head / base)
     low: float = 0.0
     high: float = 0.0
@@ -105,16 +110,25 @@ class Again:
 
 def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[Again], int]:
     """Which changes are there on another night or runner, with their intervals; and the pairs of processes spent."""
-    there, spent = are_there(trials, bench, rules, runner)
-    still = [trial for trial, is_there in zip(trials, there, strict=True) if is_there]
+    verdicts, spent = _asked(trials, bench, rules, runner)
+    still = [trial for trial, verdict in zip(trials, verdicts, strict=True) if verdict == "confirmed"]
     shown = intervals(still, bench, rules, runner)
     found = iter(again for again, _ in shown)
-    both = [next(found) if is_there else Again(trial, False) for trial, is_there in zip(trials, there, strict=True)]
+    both = [
+        next(found) if verdict == "confirmed" else Again(trial, False, answered=verdict != "continue")
+        for trial, verdict in zip(trials, verdicts, strict=True)
+    ]
     return both, spent + sum(count for _, count in shown)
 
 
 def are_there(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> tuple[list[bool], int]:
     """Whether new pairs show each change, one by one and at a smaller error; and the pairs of processes spent."""
+    verdicts, spent = _asked(trials, bench, rules, runner)
+    return [verdict == "confirmed" for verdict in verdicts], spent
+
+
+def _asked(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[Verdict], int]:
+    """The verdict of new pairs on each, "continue" where too few of them ended well."""
     once = replace(
         rules,
         error=1 / rules.persistent_at,
@@ -134,11 +148,8 @@ def are_there(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int =
     if not trials:
         return [], 0
     measured = bench.pairs([trial.wanted for trial in trials], once.most_pairs, decided, runner)
-    there = [
-        trial.judged(_of(trial, pairs), once).verdict == "confirmed"
-        for trial, pairs in zip(trials, measured, strict=True)
-    ]
-    return there, sum(map(len, measured))
+    verdicts = [trial.judged(_of(trial, pairs), once).verdict for trial, pairs in zip(trials, measured, strict=True)]
+    return verdicts, sum(map(len, measured))
 
 
 def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> list[tuple[Again, int]]:
@@ -152,7 +163,8 @@ def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int =
         try:
             interval = signed_rank_interval(ratios, rules.level)
         except ValueError:  # too few pairs ended well for an interval of this level
-            found.append((Again(trial, False), len(pairs)))
+            found.append((Again(trial, False, answered=False), len(pairs)))
             continue
-        found.append((Again(trial, True, hodges_lehmann(ratios), interval.low, interval.high), len(pairs)))
+        again = Again(trial, True, effect=hodges_lehmann(ratios), low=interval.low, high=interval.high)
+        found.append((again, len(pairs)))
     return found
