@@ -17,6 +17,8 @@ from rich.table import Table
 from torchbenchmark import doctor
 from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.builds.provide import named_build
+from torchbenchmark.canaries.measuring import Canaries
+from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.dry_run import Fate, Outlook, foresee
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.grid import GridOptions, kinds_and_globs, parse_batch_size
@@ -26,7 +28,8 @@ from torchbenchmark.paired import cli as paired_commands
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import load_suite
-from torchbenchmark.runner import resume_run, start_run
+from torchbenchmark.reporter import Reporter
+from torchbenchmark.runner import nothing_before, resume_run, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, given_options, new_app, print_table, run_app
 
@@ -169,15 +172,19 @@ def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | Non
     """Start the run that is asked for, or go on with the one that `out` holds."""
     try:
         with TerminalReporter() as reporter:
+            canaries = None if request.plan is None else canaries_of(request.plan.canary, out, reporter)
+            before = nothing_before if canaries is None else canaries.first
             if resume and out.exists() and out.stat().st_size > 0:
                 if request.plan is not None:
                     _require_shard(out, request.plan, request.shard)
                 console.print(f"resuming the run in {out}, with the options it began with", markup=False)
-                done = resume_run(out, python, reporter)
+                done = resume_run(out, python, reporter, before=before)
             else:
                 if resume:
                     console.print(f"nothing to resume in {out}: a new run", markup=False)
-                done = start_run(request, out, reporter)
+                done = start_run(request, out, reporter, before=before)
+            if canaries is not None:
+                canaries.last(done.header)
     except KeyboardInterrupt:
         if out.exists():
             console.print(f"stopped; go on with: torchbench run --out {out} --resume", markup=False)
@@ -185,6 +192,16 @@ def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | Non
     print_run(done)
     console.print(f"records: {escape(str(out))}")
     return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
+
+
+def canaries_of(settings: CanarySettings | None, out: Path, reporter: Reporter) -> Canaries | None:
+    """The canaries of the shard in `out`, if there are to be any; what is wrong with them is printed."""
+    return None if settings is None else Canaries(settings, out, reporter, tell_of_canaries)
+
+
+def tell_of_canaries(which: str, problems: list[str]) -> None:
+    for problem in problems:
+        console.print(f"warning: {which}: {problem}", markup=False, style="bold yellow")
 
 
 def _refuse_what_the_plan_says(context: typer.Context) -> None:
@@ -335,7 +352,7 @@ class TerminalReporter:
 
     def planned(self, header: RunHeader, to_do: int) -> None:
         total = to_do * header.rounds * header.processes
-        self.bar.update(self.task, total=total)
+        self.bar.update(self.task, total=total, completed=0)  # a night has several runs: its canaries are two
         console.print(
             f"run {header.run}: {to_do} of {len(header.plan)} tests to measure, {header.rounds} rounds x "
             f"{header.processes} processes, {header.measuring.workers} at a time, seed {header.seed}\n"

@@ -11,7 +11,7 @@ from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.grid import GridOptions, choose
 from torchbenchmark.places import gpus_of_one_model
-from torchbenchmark.records import WHOLE, Measuring, PlannedTest, RunHeader, Shard, Workload
+from torchbenchmark.records import WHOLE, CanaryOf, Measuring, PlannedTest, RunHeader, Shard, Workload
 from torchbenchmark.registry import Registry, Suite
 from torchbenchmark.requirements import unmet
 from torchbenchmark.shards import RunPlan, new_run_name
@@ -44,6 +44,8 @@ class RunRequest:
     plan: RunPlan | None = None  # with `shard`: the run that this is a part of
     shard: Shard = WHOLE
     workers: int | None = None  # None: one for each visible GPU; on the CPU one
+    canary: CanaryOf | None = None  # the night, begun at `started`, whose canaries these are
+    started: datetime | None = None  # None: now
     spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
 
 
@@ -71,9 +73,9 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
     workers = request.workers or gpus or 1
     threads = request.threads or request.suite.threads or max(1, environment.default_threads() // workers)
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
-    started = request.plan.started if request.plan else datetime.now(UTC)
+    started = request.plan.started if request.plan else request.started or datetime.now(UTC)
     return RunHeader(
-        run=request.plan.run if request.plan else new_run_name(started),
+        run=_name(request, started),
         suite=request.suite.name,
         machine_class=environment.machine_class(interpreter, request.device, threads),
         device=request.device,
@@ -81,7 +83,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         rounds=request.rounds,
         processes=request.processes,
-        plan=_planned(experiments, request.suite, registry),
+        plan=planned_tests(experiments, request.suite, registry),
         measuring=Measuring(
             budget_s=budget,
             warmup_cap_s=WARMUP_CAP_BUDGETS * budget,
@@ -99,8 +101,15 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         model_folders=tuple(str(folder.resolve()) for folder in request.model_folders),
         selection=(*request.selection, *request.options.words),
         shard=request.shard,
-        elsewhere=_planned(elsewhere, request.suite, registry),
+        elsewhere=planned_tests(elsewhere, request.suite, registry),
+        canary=request.canary,
     )
+
+
+def _name(request: RunRequest, started: datetime) -> str:
+    if request.canary is not None:
+        return request.canary.name
+    return request.plan.run if request.plan else new_run_name(started)
 
 
 def _memory_limit(request: RunRequest, workers: int) -> int:
@@ -110,7 +119,7 @@ def _memory_limit(request: RunRequest, workers: int) -> int:
     return int(DEFAULT_MEMORY_SHARE * environment.memory_bytes() / workers)
 
 
-def _planned(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
+def planned_tests(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
     return tuple(
         PlannedTest(
             test=experiment.id, workload=workload_of(registry, experiment), skip=suite.skip_reason(experiment) or ""

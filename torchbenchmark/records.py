@@ -222,6 +222,26 @@ class Shard(_Schema):
 WHOLE = Shard()
 
 
+class CanaryOf(_Schema):
+    """Of which night a run of canaries tells: they were measured on a frozen build, on the machine of one of the
+    night's shards, right before (`first`) or right after it (`last`)."""
+
+    run: str
+    shard: Shard = WHOLE
+    turn: Literal["first", "last"]
+    lock: str = ""  # fingerprint of all that the frozen build's interpreter holds; empty if there was none to measure
+
+    @property
+    def name(self) -> str:
+        """The canary run's own name, the same however often the shard is measured."""
+        shard = "" if self.shard.count == 1 else f"-{self.shard.index}-of-{self.shard.count}"
+        return f"{self.run}-canary-{self.turn}{shard}"
+
+    def __str__(self) -> str:
+        shard = "" if self.shard.count == 1 else f", shard {self.shard}"
+        return f"the {self.turn} canaries of run {self.run}{shard}"
+
+
 class RunHeader(_Schema):
     """First line of a run's file."""
 
@@ -244,6 +264,7 @@ class RunHeader(_Schema):
     selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for the whole suite
     shard: Shard = WHOLE
     elsewhere: tuple[PlannedTest, ...] = ()  # what the other shards of the run have to measure
+    canary: CanaryOf | None = None  # of a run of canaries: the night that it tells of
 
     @field_validator("started")
     @classmethod

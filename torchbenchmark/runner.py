@@ -11,7 +11,7 @@ import os
 import random
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from torchbenchmark.records import (
     Process,
     Record,
     Run,
+    RunHeader,
     Status,
     read_run,
 )
@@ -42,8 +43,17 @@ from torchbenchmark.side_by_side import run_side_by_side
 from torchbenchmark.throttling import Throttling
 
 
-def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
-    """Measure a new run into `out`. Raises BenchmarkError if the request cannot be planned or `out` is taken."""
+def nothing_before(header: RunHeader) -> None:
+    """What is measured before a run, if nothing is."""
+
+
+def start_run(
+    request: RunRequest, out: Path, reporter: Reporter, *, before: Callable[[RunHeader], None] = nothing_before
+) -> Run:
+    """Measure a new run into `out`; `before` is called when it is planned, before its first test.
+
+    Raises BenchmarkError if the request cannot be planned or `out` is taken.
+    """
     registry = Registry(request.model_folders)
     with kept(request.python):
         interpreter = environment.inspect_interpreter(request.python, request.subject)
@@ -52,12 +62,21 @@ def start_run(request: RunRequest, out: Path, reporter: Reporter) -> Run:
         header = plan_run(request, interpreter, registry)
         with _open(out) as file:
             file.start(header)
+            before(header)
             Runner(file, registry, interpreter, reporter, spawn=request.spawn).execute()
             return file.run()
 
 
-def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_failed: bool = True) -> Run:
-    """Go on with the run in `out`: measure what is missing and, unless told not to, again what failed.
+def resume_run(
+    out: Path,
+    python: Path | None,
+    reporter: Reporter,
+    *,
+    retry_failed: bool = True,
+    before: Callable[[RunHeader], None] = nothing_before,
+) -> Run:
+    """Go on with the run in `out`: measure what is missing and, unless told not to, again what failed. `before` as of
+    `start_run`.
 
     Raises OtherGround if the build, the class or the environment is no longer what the run began with.
     """
@@ -69,6 +88,7 @@ def resume_run(out: Path, python: Path | None, reporter: Reporter, *, retry_fail
             interpreter = environment.inspect_interpreter(python, header.build.subject)
             require_same_ground(header, interpreter, registry, out)
             file.resume(retry_failed=retry_failed)
+            before(header)
             Runner(file, registry, interpreter, reporter).execute()
             return file.run()
 

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from torchbenchmark.builds.pinned import PinnedBuild
+from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line
@@ -57,6 +58,7 @@ class RunPlan(BaseModel):
     memory_limit_mib: Count | None = None
     model_folders: tuple[Path, ...] = ()  # as `suite`, from the folder that the commands of all shards are called in
     build: PinnedBuild | None = None  # what every shard measures; None for whatever interpreter it is given
+    canary: CanarySettings | None = None  # what every shard measures first and last; its paths are as `suite`
     # Models of shard 1, 2, ...
     shards: Annotated[
         tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], Field(min_length=1, max_length=MOST_SHARDS)
