@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from baselines.canaries import CanaryMove
 from baselines.differences import differences
 from baselines.history import add_night, read_nights
 from baselines.pins import pinned_night
@@ -156,12 +157,13 @@ def detect(
     pinned: NightSummary | None = None,
     weights: Weights = v1_weights,
     noise: NoiseTable | None = None,
+    canaries: CanaryMove | None = None,
 ) -> Report:
     """Compare a night with the nights before it, in any order; tonight among them is left out.
 
     `open_alerts` gives per test id, or TOTAL, since when its alert is open: nights from then on are no baseline.
     `masks` gives the same of alerts that may be closed by now. `noise` is the A/A table of the class: what the screen
-    believes a night to spread by at least.
+    believes a night to spread by at least. `canaries`: what the frozen build did tonight.
     """
     masked = {test: list(several) for test, several in (masks or {}).items()}
     for test, opened in _parse_alerts(open_alerts or {}).items():
@@ -195,12 +197,16 @@ def detect(
         rows=tuple(sorted(rows, key=lambda row: row.test)),
         counts=counts,
         differences=tuple(differences(good, tonight)) if good else (),
-        screen=_screen(evidence, rows, counts, noise) if earlier else None,
+        screen=_screen(evidence, rows, counts, noise, canaries) if earlier else None,
     )
 
 
 def _screen(
-    evidence: _Evidence, rows: Sequence[Row], counts: Sequence[CountChange], noise: NoiseTable | None
+    evidence: _Evidence,
+    rows: Sequence[Row],
+    counts: Sequence[CountChange],
+    noise: NoiseTable | None,
+    canaries: CanaryMove | None,
 ) -> Screen:
     """Where to look first tonight, whatever the limits say."""
     tonight = evidence.tonight
@@ -235,6 +241,7 @@ def _screen(
             for one in fingerprint
             if one.group == "environment"
         },
+        canaries=canaries.sentence if canaries is not None and (canaries.moved or canaries.failing) else "",
         noise=noise,
     )
 

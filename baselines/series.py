@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from baselines.runs import run_prefix
 from torchbenchmark.gpu_watch import faults
-from torchbenchmark.records import Build, Channel, Environment, Measuring, Record, Run, Status, Workload
+from torchbenchmark.records import Build, CanaryOf, Channel, Environment, Measuring, Record, Run, Status, Workload
 
 Statistic = Literal["p20", "median", "mean"]
 # Machines of one class may differ in their environment and take turns: how far back nights of tonight's own environment
@@ -97,6 +97,7 @@ class NightSummary(_Schema):
     selection: tuple[str, ...] = ()  # globs that narrowed the suite; empty for a whole night
     coverage: float
     missing_shards: tuple[str, ...] = ()  # "i/n"
+    canary: CanaryOf | None = None  # of a run of canaries: the night that it tells of
     tests: dict[str, TestSummary]
 
     @property
@@ -122,6 +123,7 @@ def summarise(run: Run) -> NightSummary:
         selection=header.selection,
         coverage=run.coverage,
         missing_shards=run.missing_shards,
+        canary=header.canary,
         tests=dict(sorted(_tests_of(run).items())),
     )
 

@@ -82,10 +82,11 @@ def screen(
     alerts: Mapping[str, UtcTime],
     exact: Sequence[Suspect] = (),
     fingerprint: Mapping[str, str] | None = None,
+    canaries: str = "",
     noise: "NoiseTable | None" = None,
 ) -> Screen:
     """`history` is oldest first, without tonight; `exact` are the changes of status and of counts, found elsewhere;
-    `fingerprint`: what differs of the environment since the night before."""
+    `fingerprint`: what differs of the environment since the night before; `canaries`: how those moved, in words."""
     from baselines.screening.fleet import Move, view_fleet
     from baselines.screening.screen import screen_night
     from baselines.screening.shifts import KNOBS
@@ -115,9 +116,7 @@ def screen(
         suspects=tuple(every[:MOST_SUSPECTS]),
         left_out=len(every[MOST_SUSPECTS:]),
         scores=tuple(_score(one, screened) for one, screened in both),
-        environment=view_fleet(
-            list(moves.values()), len({one.test for one in series}), fingerprint=fingerprint
-        ).reasons,
+        environment=view_fleet(list(moves.values()), len({one.test for one in series}), canaries, fingerprint).reasons,
     )
 
 

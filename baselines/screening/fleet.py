@@ -5,7 +5,7 @@ compiler as well: it takes the last good build, measured tonight, to tell them a
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 ALIKE_SHARE = 0.3
@@ -29,7 +29,7 @@ class FleetView:
     series: int
     alike: int  # the most that moved in one direction within two nights
     larger: bool
-    canaries: tuple[str, ...]  # of these, which moved; their build is frozen
+    canaries: str  # what tests of a frozen build did, if they moved
     fingerprint: tuple[str, ...]  # what differs of the environment
 
     @property
@@ -43,7 +43,7 @@ class FleetView:
         if self.fingerprint:
             found.append(f"the environment differs: {', '.join(self.fingerprint)}")
         if self.canaries:
-            found.append(f"tests of a frozen build moved: {', '.join(self.canaries)}")
+            found.append(self.canaries)
         if self.series >= FEWEST_SERIES and self.share > ALIKE_SHARE:
             direction = "slower, or more" if self.larger else "faster, or less"  # of a test it may be its memory
             found.append(
@@ -53,10 +53,10 @@ class FleetView:
 
 
 def view_fleet(
-    moves: Sequence[Move], series: int, canaries: Collection[str] = (), fingerprint: Mapping[str, str] | None = None
+    moves: Sequence[Move], series: int, canaries: str = "", fingerprint: Mapping[str, str] | None = None
 ) -> FleetView:
-    """`series`: how many were screened; `canaries`: tests of a frozen build among them; `fingerprint`: what differs
-    between the environments of this night and the last, field by field."""
+    """`series`: how many were screened; `canaries`: how tests of a frozen build moved, in words; `fingerprint`: what
+    differs between the environments of this night and the last, field by field."""
     alike, larger = 0, True
     for direction in (True, False):
         onsets = sorted(move.onset for move in moves if move.larger is direction)
@@ -64,5 +64,4 @@ def view_fleet(
             together = bisect_left(onsets, onset + NIGHTS_TOGETHER) - index
             if together > alike:
                 alike, larger = together, direction
-    moved = tuple(sorted({move.test for move in moves if move.test in canaries}))
-    return FleetView(series, alike, larger, moved, tuple(f"{k} {v}" for k, v in (fingerprint or {}).items()))
+    return FleetView(series, alike, larger, canaries, tuple(f"{k} {v}" for k, v in (fingerprint or {}).items()))
