@@ -246,7 +246,7 @@ def _comparable(night: CanaryNight, reference: NightSummary, test: str, channel:
         for run in night.runs
         if (there := run.tests.get(test)) is not None
         and there.workload.hash == here.workload.hash
-        and run.measuring.settings == reference.measuring.settings
+        and (run.measuring == reference.measuring or run.measuring.settings == reference.measuring.settings)
         and (channel not in there.channels or there.channels[channel].unit == here.channels[channel].unit)
     )
     return replace(night, runs=tuple(runs))

@@ -15,6 +15,7 @@ from typing import Any
 from rich.panel import Panel
 from rich.text import Text
 
+from baselines.canaries import CanaryMove
 from baselines.confirming.state import NightOutcome
 from baselines.history import add_night
 from baselines.pins import pinned_night, read_pins, set_pin
@@ -25,6 +26,7 @@ from baselines.rolling import Mask
 from baselines.runs import load_run, run_prefix
 from baselines.series import NightSummary, summarise
 from baselines.store import Store
+from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
 from bot.confirmation_report import still_slow, with_confirmation
 from bot.filing import file_all
@@ -78,7 +80,8 @@ def conclude(
     began, key = time.monotonic(), run_prefix(run.header)
     tonight = add_night(store, key)
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
-    report = judge(store, tonight, policy, masks(alerts))
+    canaries = look_at_canaries(config, store, policy, tonight)
+    report = judge(store, tonight, policy, masks(alerts), canaries)
     if confirm is not None and report.verdict != "broken" and (outcome := confirm(tonight, report)) is not None:
         report = with_confirmation(report, outcome)
     scored = score(config, store, run, tonight)
@@ -93,12 +96,21 @@ def conclude(
         report = still_slow(report, alerts)
     filed = file_alerts(tracker, alerts, config, tonight, now)
     print_report(report, verdict=False)  # the summary ends with it
-    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, seconds + time.monotonic() - began)
+    if canaries is not None:
+        console.print(Text(f"canaries: {canaries.sentence}"))
+    spent = seconds + time.monotonic() - began
+    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries)
     _print_summary(report, scored, filed, config)
     return report.exit_code
 
 
-def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[str, list[Mask]]) -> Report:
+def judge(
+    store: Store,
+    tonight: NightSummary,
+    policy: Policy,
+    masked: Mapping[str, list[Mask]],
+    canaries: CanaryMove | None = None,
+) -> Report:
     """Compare tonight with the stored nights before it."""
     history = read_history(store, tonight, policy, masked, tonight.started)
     try:
@@ -106,7 +118,7 @@ def judge(store: Store, tonight: NightSummary, policy: Policy, masked: Mapping[s
     except SentinelError as problem:
         console.print(f"no comparison with the pinned run: {problem}", markup=False, style="yellow")
         pinned = None
-    return detect(tonight, history, policy, masks=masked, pinned=pinned)
+    return detect(tonight, history, policy, masks=masked, pinned=pinned, canaries=canaries)
 
 
 def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) -> Scored:
@@ -236,7 +248,14 @@ def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: N
 
 
 def _write_summary(
-    path: Path, report: Report, scored: Scored, filed: list[Filed], run: Run, key: str, seconds: float
+    path: Path,
+    report: Report,
+    scored: Scored,
+    filed: list[Filed],
+    run: Run,
+    key: str,
+    seconds: float,
+    canaries: CanaryMove | None,
 ) -> None:
     summary: dict[str, Any] = {
         "kind": "nightly",
@@ -256,6 +275,7 @@ def _write_summary(
         "issues": [
             {"key": issue.key, "title": issue.title, "where": issue.where, "effect": issue.effect} for issue in filed
         ],
+        "canaries": canaries.as_json() if canaries else None,
         "report": report.model_dump(mode="json", by_alias=True),
     }
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from bot.errors import BotError
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.environment import normalised_name
 from torchbenchmark.yaml_files import read_yaml
 
@@ -47,6 +48,7 @@ class NightlyConfig(BaseModel):
     keep_wheels: bool = True  # of `build`, in the store
     builds: BuildSettings = BuildSettings()  # how builds that an address names are made
     subject: str = "torch"
+    canary: CanarySettings | None = None  # the frozen build that is measured first and last; None for none
 
     rounds: Count = 3
     processes: Count = 1
@@ -90,6 +92,8 @@ def load_config(path: Path) -> NightlyConfig:
         changes["store"] = str(_joined(base, Path(config.store)))
     if config.python is not None and config.python.parent != Path():
         changes["python"] = _joined(base, config.python)
+    if config.canary is not None:
+        changes["canary"] = _canary_from(base, config.canary)
     for key in ("suite", "policy"):
         value = getattr(config, key)
         if value.endswith((".yaml", ".yml")):
@@ -97,6 +101,15 @@ def load_config(path: Path) -> NightlyConfig:
     if config.reference is not None and (base / config.reference).exists():
         changes["reference"] = str(_joined(base, Path(config.reference)))
     return config.model_copy(update=changes)
+
+
+def _canary_from(base: Path, canary: CanarySettings) -> CanarySettings:
+    changes: dict[str, object] = {}
+    if canary.python is not None and canary.python.parent != Path():
+        changes["python"] = _joined(base, canary.python)
+    if canary.suite.endswith((".yaml", ".yml")):
+        changes["suite"] = str(_joined(base, Path(canary.suite)))
+    return canary.model_copy(update=changes)
 
 
 def _joined(base: Path, path: Path) -> Path:

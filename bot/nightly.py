@@ -4,7 +4,7 @@ was, stores nothing twice and files no second issue."""
 import fcntl
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,6 +15,7 @@ import typer
 from baselines.policy import Policy, load_policy
 from baselines.runs import store_run
 from baselines.store import Store, open_store
+from bot.canary import store_canaries
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.confirmation import asks_folder, confirm_here
@@ -24,14 +25,23 @@ from bot.keeping import keep_build
 from bot.readiness import require_ready
 from bot.run_request import run_request
 from torchbenchmark.builds.installation import provide_tonight
-from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run
+from torchbenchmark.canaries.measuring import TURNS, canary_file
+from torchbenchmark.cli import (
+    TerminalReporter,
+    canaries_of,
+    end_children_on_termination,
+    print_run,
+    tell_of_canaries,
+)
 from torchbenchmark.errors import SentinelError
-from torchbenchmark.planning import OtherGround
-from torchbenchmark.records import Run, read_run
+from torchbenchmark.planning import OtherGround, RunRequest
+from torchbenchmark.records import Run, RunHeader, read_run
+from torchbenchmark.reporter import Reporter
 from torchbenchmark.run_file import RunFile
-from torchbenchmark.runner import resume_run, start_run
+from torchbenchmark.runner import nothing_before, resume_run, start_run
 from torchbenchmark.terminal import EXIT_BROKEN, console
 
+NIGHT = "tonight"  # how the files of the run in progress are named
 SAME_NIGHT = timedelta(hours=12)  # an interrupted run that is older is not tonight's
 
 
@@ -72,11 +82,12 @@ def alone(work: Path) -> Iterator[None]:
 
 
 def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
-    file = config.work / "tonight.jsonl"
+    file = config.work / f"{NIGHT}.jsonl"
     began = time.monotonic()
     left = _interrupted(file)
     if left is not None and not left.missing:
         console.print(f"finishing the night of {left.header.started:%Y-%m-%d %H:%M} UTC: measured, but not filed")
+        _finish_canaries(config, left, file)
         code = _finish(config, store, policy, left, file, began)
         if not _is_of_another_night(left):
             return code
@@ -84,25 +95,48 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
     require_ready(config)  # only now: a night that is measured already is judged without
     run = measure(config, file)
     print_run(run)
-    code = _store_and_conclude(config, store, policy, run, began)
-    file.unlink(missing_ok=True)  # last: until here a killed night finds its run again and repeats what follows it
+    code = _store_and_conclude(config, store, policy, run, file, began)
+    _remove(file)  # last: until here a killed night finds its run again and repeats what follows it
     return code
 
 
 def _finish(config: NightlyConfig, store: Store, policy: Policy, left: Run, file: Path, began: float) -> int:
     """Conclude the night that a killed start has measured. One of long ago that cannot be does not stop tonight's."""
     try:
-        code = _store_and_conclude(config, store, policy, left, began)
+        code = _store_and_conclude(config, store, policy, left, file, began)
     except SentinelError as problem:
         if not _is_of_another_night(left):
             raise
         _set_aside(file, f"it cannot be concluded: {problem}")
         return EXIT_BROKEN
-    file.unlink(missing_ok=True)
+    _remove(file)
     return code
 
 
-def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, began: float) -> int:
+def _remove(file: Path) -> None:
+    """The night first: what is left of canaries without it is of a night that is over. A kill between the last record
+    and the end of its run has left a journal and a scratch folder too."""
+    for path in (file, *(canary_file(file, turn) for turn in TURNS)):
+        path.unlink(missing_ok=True)
+        path.with_name(f"{path.name}.journal").unlink(missing_ok=True)
+        shutil.rmtree(path.with_name(f"{path.name}.scratch"), ignore_errors=True)
+
+
+def _finish_canaries(config: NightlyConfig, left: Run, file: Path) -> None:
+    """The last canaries of a night that was killed when its tests were measured; hours later they would be another
+    night's."""
+    with TerminalReporter() as reporter:
+        canaries = canaries_of(config.canary, file, reporter)
+        if canaries is None:
+            return
+        if not _is_of_another_night(left):
+            canaries.last(left.header)
+            return
+        for turn in TURNS:
+            canaries.give_up(turn, left.header, "the night was killed before this, and finished in another night")
+
+
+def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, file: Path, began: float) -> int:
     where = run.header.machine_class
     if config.classes and where not in config.classes:
         raise BotError(
@@ -111,25 +145,50 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
         )
     store_run(store, run)
     keep_build(config, store, run.header.build)
+    if config.canary is not None:
+        _store_canaries(store, file)
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began, confirm)
     shutil.rmtree(asks_folder(config), ignore_errors=True)
     return code
 
 
+def _store_canaries(store: Store, file: Path) -> None:
+    """What cannot be stored is kept beside, and stops no night."""
+    files = [path for turn in TURNS if (path := canary_file(file, turn)).exists()]
+    for path in files:
+        try:
+            failed = store_canaries(store, [read_run(path)])
+        except SentinelError as problem:
+            tell_of_canaries(path.name, [str(problem)])
+            failed = [path.name]
+        if failed:
+            aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+            console.print(f"kept as {aside}", markup=False)
+
+
 def measure(config: NightlyConfig, file: Path) -> Run:
-    """Tonight's run: a new one, or the rest of one that was killed tonight on this build and machine."""
+    """Tonight's run: a new one, or the rest of one that was killed tonight on this build and machine. Its canaries are
+    measured when it is planned, and when it is done."""
     request = run_request(config, _interpreter(config, file))
-    left = _interrupted(file)
     with TerminalReporter() as reporter:
-        if left is not None and _is_of_another_night(left):
-            _set_aside(file, f"begun {left.header.started:%Y-%m-%d %H:%M} UTC")
-        elif left is not None:
-            try:
-                return resume_run(file, request.python, reporter, retry_failed=False)
-            except OtherGround as problem:
-                _set_aside(file, str(problem))
-        return start_run(request, file, reporter)
+        canaries = canaries_of(config.canary, file, reporter)
+        run = _measure(request, file, reporter, nothing_before if canaries is None else canaries.first)
+        if canaries is not None:
+            canaries.last(run.header)
+        return run
+
+
+def _measure(request: RunRequest, file: Path, reporter: Reporter, before: Callable[[RunHeader], None]) -> Run:
+    left = _interrupted(file)
+    if left is not None and _is_of_another_night(left):
+        _set_aside(file, f"begun {left.header.started:%Y-%m-%d %H:%M} UTC")
+    elif left is not None:
+        try:
+            return resume_run(file, request.python, reporter, retry_failed=False, before=before)
+        except OtherGround as problem:
+            _set_aside(file, str(problem))
+    return start_run(request, file, reporter, before=before)
 
 
 def _interpreter(config: NightlyConfig, file: Path) -> Path | None:
@@ -151,11 +210,19 @@ def _is_of_another_night(run: Run) -> bool:
 
 
 def _set_aside(file: Path, why: str) -> None:
-    """Keep an interrupted run that cannot go on, with its journal, under another name."""
+    """Keep an interrupted run that cannot go on, with its journal and its canaries, under another name."""
     RunFile(file).close()  # refuses if it is not interrupted at all, but another process's run
-    aside = file.with_name(f"abandoned-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.jsonl")
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    for turn in TURNS:
+        if canary_file(file, turn).exists():
+            _aside(canary_file(file, turn), stamp)
+    console.print(f"an interrupted run cannot go on ({why}); kept as {_aside(file, stamp)}", markup=False)
+
+
+def _aside(file: Path, stamp: str) -> Path:
+    aside = file.with_name(file.name.replace(NIGHT, f"abandoned-{stamp}", 1))
     file.replace(aside)
     journal = file.with_name(f"{file.name}.journal")
     if journal.exists():
         journal.replace(aside.with_name(f"{aside.name}.journal"))
-    console.print(f"an interrupted run cannot go on ({why}); kept as {aside}", markup=False)
+    return aside

@@ -20,6 +20,7 @@ from baselines.runs import list_series, load_run, run_key, run_prefix, store_run
 from baselines.series import chronological
 from baselines.store import Store, open_store
 from baselines.stored_builds import store_build
+from bot.canary import missing_canaries, require_canaries, store_canaries
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
@@ -30,6 +31,8 @@ from bot.nightly import alone
 from bot.readiness import require_ready
 from torchbenchmark.builds.nightly_index import resolve
 from torchbenchmark.builds.pinned import PinnedBuild
+from torchbenchmark.canaries.settings import CanarySettings
+from torchbenchmark.cli import tell_of_canaries
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
@@ -89,8 +92,14 @@ def make_plan(config: NightlyConfig, suite: Suite, shards: int, known: Mapping[s
         memory_limit_mib=config.memory_limit_mib,
         model_folders=tuple(_from_here(folder) for folder in config.models),
         build=None if config.build is None else resolve(config.build),
+        canary=None if config.canary is None else _canary_from_here(config.canary),
         shards=divide({model: known.get(model) for model in models}, shards),
     )
+
+
+def _canary_from_here(canary: CanarySettings) -> CanarySettings:
+    python = None if canary.python is None else _from_here(canary.python)
+    return canary.model_copy(update={"python": python, "suite": str(_from_here(Path(canary.suite)))})
 
 
 def _from_here(path: Path) -> Path:
@@ -132,18 +141,31 @@ def conclude_command(
 
 
 def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracker, plan: RunPlan | None = None) -> int:
-    """`conclude_shards` of the files that can be read, and are shards of the plan if there is one. Returns the exit
-    code."""
+    """`conclude_shards` of the files that can be read, and are shards of the plan, or their canaries, if there is one.
+    Returns the exit code."""
     shards: list[Run] = []
+    canaries: list[Run] = []
     codes: list[int] = []
     for path in files:
         try:
-            shards.append(_read_shard(path, config, plan))
+            run = read_run(path)
+            if run.header.canary is None:
+                shards.append(_fit_shard(run, path, config, plan))
+            elif _are_fit(run, path, config, plan):
+                canaries.append(run)
         except SentinelError as problem:
             codes.append(_told(problem))
-    if shards:
+    if canaries and not shards:
+        codes.append(
+            _told(BotError("canaries have come, and no shard to judge; name its file too, even if it is stored"))
+        )
+    if shards or canaries:
+        asked = config.canary if plan is None else plan.canary
         with alone(config.work):
             store = open_store(config.store)
+            store_canaries(store, canaries)
+            if asked is not None:
+                store_canaries(store, missing_canaries(store, asked, [shard.header for shard in shards], canaries))
             codes.append(conclude_shards(config, store, load_policy(config.policy), shards, tracker))
             if plan is not None and plan.build is not None:
                 codes.append(_store_pin(store, plan.build, shards))
@@ -160,8 +182,17 @@ def _store_pin(store: Store, pin: PinnedBuild, shards: Sequence[Run]) -> int:
     return EXIT_CLEAN
 
 
-def _read_shard(path: Path, config: NightlyConfig, plan: RunPlan | None) -> Run:
-    shard = read_run(path)
+def _are_fit(run: Run, path: Path, config: NightlyConfig, plan: RunPlan | None) -> bool:
+    """Canaries that are not are told and left out; the night is none the worse for it."""
+    try:
+        require_canaries(run, config, plan)
+    except SentinelError as problem:
+        tell_of_canaries(str(path), [f"{problem}; left out"])
+        return False
+    return True
+
+
+def _fit_shard(shard: Run, path: Path, config: NightlyConfig, plan: RunPlan | None) -> Run:
     where = shard.header.machine_class
     if config.classes and where not in config.classes:
         raise BotError(f"{path}: is of class {where}, and `classes` takes {', '.join(config.classes)} only; left out")
@@ -196,7 +227,7 @@ def conclude_shards(
             codes.append(conclude(config, store, policy, load_run(store, prefix), tracker))
         except SentinelError as problem:
             codes.append(_told(problem))
-    return max(codes)
+    return max(codes, default=EXIT_BROKEN)  # nothing was judged
 
 
 def _store_shard(store: Store, shard: Run) -> None:

@@ -23,11 +23,18 @@ from bot.pages.job_summary import render_summary
 from bot.sharded import conclude_files, plan_run
 from bot.watchdog import watch
 from torchbenchmark.builds.installation import install
-from torchbenchmark.cli import TerminalReporter, end_children_on_termination, print_run, request_of
+from torchbenchmark.canaries.measuring import Canaries
+from torchbenchmark.cli import (
+    TerminalReporter,
+    end_children_on_termination,
+    print_run,
+    request_of,
+    tell_of_canaries,
+)
 from torchbenchmark.errors import BenchmarkError, SentinelError
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.records import Run
-from torchbenchmark.runner import start_run
+from torchbenchmark.runner import nothing_before, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, new_app
 
@@ -87,12 +94,18 @@ def measure_command(
     into: Annotated[Path, typer.Option(help="The folder into which the build of the plan is installed.")],
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
-    """`torchbench build`, if the plan pins one, and `torchbench run` of one shard.
+    """`torchbench build`, if the plan pins one, and `torchbench run` of one shard, its canaries first and last.
 
     Exit code 0: every test has its record, also if tests failed, which is for the judging job to say.
     """
     end_children_on_termination()
     forget_command_files()  # the build is not ours
+    told: list[str] = []
+
+    def tell(which: str, problems: list[str]) -> None:
+        tell_of_canaries(which, problems)
+        told.extend(f"{which}: {problem}" for problem in problems)
+
     with _step(f"shard {shard}"):
         planned = read_plan(plan)
         request = request_of(planned, parse_shard(shard))
@@ -100,10 +113,15 @@ def measure_command(
         if python is not None:
             request = dataclasses.replace(request, python=python)
         with TerminalReporter() as reporter:
-            done = start_run(request, out, reporter)
+            canaries = None if planned.canary is None else Canaries(planned.canary, out, reporter, tell)
+            done = start_run(request, out, reporter, before=nothing_before if canaries is None else canaries.first)
+            if canaries is not None:
+                canaries.last(done.header)
         print_run(done)
         if done.missing:
             raise BenchmarkError(f"{out}: {len(done.missing)} of {len(done.header.plan)} tests have no record")
+    if told:
+        annotate("warning", f"shard {shard}: canaries", "\n".join(told[:MOST_NAMED]))
     if failed := failures(done):
         annotate("warning", f"shard {shard}: {len(failed)} tests failed", "\n".join(failed[:MOST_NAMED]))
 

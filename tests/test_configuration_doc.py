@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from baselines.policy import Judged, Policy
 from bot.config import NightlyConfig
 from torchbenchmark.builds.nightly_index import NightlyBuild
+from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.registry import Metadata, NotImplementedRule, SkipRule, Suite
 from torchbenchmark.yaml_files import read_yaml
 
@@ -18,6 +19,7 @@ REQUIRED = "must be there"
 SCHEMAS: dict[str, type[BaseModel]] = {
     "The nightly": NightlyConfig,
     "Its build": NightlyBuild,
+    "Its canaries": CanarySettings,
     "A policy": Policy,
     "What is judged": Judged,
     "A suite": Suite,

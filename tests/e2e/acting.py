@@ -32,8 +32,10 @@ runs:
       shell: bash
       env: {NAME: "${{ inputs.name }}", FILE: "${{ inputs.path }}", MISSING: "${{ inputs.if-no-files-found }}"}
       run: |
-        if [ -e "$FILE" ]; then
-          rm -rf "ARTIFACTS/$NAME" && mkdir -p "ARTIFACTS/$NAME" && cp "$FILE" "ARTIFACTS/$NAME/"
+        shopt -s nullglob
+        IFS= found=($FILE)
+        if [ -e "${found[0]:-}" ]; then
+          rm -rf "ARTIFACTS/$NAME" && mkdir -p "ARTIFACTS/$NAME" && cp "${found[@]}" "ARTIFACTS/$NAME/"
           echo "artifact-id=1" >> "$GITHUB_OUTPUT"
         else
           echo "no file $FILE" && [ "$MISSING" != error ]

@@ -3,8 +3,8 @@
     python tests/e2e/repeat_slow_build.py --times 20
 
 Each repetition starts from the same nights of the untouched build and measures the slowed build, the slowed one again,
-and the untouched build. It is wrong if the first slow night confirms or the second files other tests than those that use
-the slowed operator, if the score does not fall, or if there is not exactly one issue, made in the second slow night.
+and the untouched build. It is wrong if the first slow night confirms or the second files other tests than those of the
+slowed operator, if the score does not fall, or if there is not exactly one issue, made in the second slow night.
 """
 
 import argparse
