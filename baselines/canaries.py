@@ -33,6 +33,7 @@ class CanaryNight:
     run: str  # the night's
     started: datetime
     runs: tuple[NightSummary, ...]
+    left_out: tuple[NightSummary, ...] = ()  # measured on another frozen build than the others
 
     @property
     def measured(self) -> tuple[NightSummary, ...]:
@@ -155,8 +156,9 @@ def _night(run: str, runs: Sequence[NightSummary]) -> CanaryNight:
         place = (one.canary.shard.index, one.canary.turn)
         if place not in chosen or len(one.ok_tests) > len(chosen[place].ok_tests):
             chosen[place] = one
-    ordered = tuple(chosen[place] for place in sorted(chosen))
-    return CanaryNight(run, min(one.started for one in ordered), ordered)
+    night = CanaryNight(run, runs[0].started, tuple(chosen[place] for place in sorted(chosen)))
+    others = tuple(one for one in night.measured if not is_same_build(one, night))
+    return replace(night, runs=tuple(one for one in night.runs if one not in others), left_out=others)
 
 
 def is_same_build(one: NightSummary, night: CanaryNight) -> bool:

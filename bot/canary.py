@@ -1,6 +1,7 @@
 """The command `canary`, which freezes the build of the canaries; and what a nightly does with their records."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -155,8 +156,11 @@ def missing_canaries(
     return found
 
 
-def look_at_canaries(config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary) -> CanaryMove | None:
-    """What the frozen build did in a night; None without canaries. What is wrong with them stops nothing."""
+def look_at_canaries(
+    config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, since: datetime | None = None
+) -> CanaryMove | None:
+    """What the frozen build did in a night; None without canaries. What is wrong with them stops nothing. `since`: the
+    first night of the present environment, where one is known to have changed."""
     if config.canary is None:
         return None
     try:
@@ -164,10 +168,13 @@ def look_at_canaries(config: NightlyConfig, store: Store, policy: Policy, tonigh
         history, night = read_canaries(store, suite, tonight.machine_class, tonight.run, tonight.started)
         if night is None:
             raise BotError(f"the night has no canaries in class {tonight.machine_class}")
+        for other in night.left_out:
+            told = f"measured on another frozen build ({other.build.id}) than those before, and left out"
+            tell_of_canaries(str(other.canary), [f"{told}; write `canary.lock` into the configuration"])
         channels = {channel for run in night.measured for test in run.ok_tests for channel in run.tests[test].channels}
         judged = policy.for_device(tonight.device)
         chosen = next((one for one in judged if one.channel in channels), judged[0])
-        return moved(history, night, chosen.channel, chosen.statistic)
+        return moved(history, night, chosen.channel, chosen.statistic, since)
     except SentinelError as problem:
         tell_of_canaries("canaries", [f"say nothing: {problem}"])
         return None

@@ -212,6 +212,16 @@ def test_only_nights_of_tonights_frozen_build_with_its_lock_count(store):
     assert read(store, 4) == ([], None)
 
 
+def test_a_shard_with_another_frozen_build_than_the_first_is_left_out_of_its_night(store):
+    mine, other = ([run for run in both(0, shards=2, lock=lock) if run.header.canary.shard.index == index]
+                   for index, lock in ((1, "lock1"), (2, "lock2")))  # fmt: skip
+    put(store, *mine, *other)
+    _, tonight = read(store, 0)
+    assert {run.canary.lock for run in tonight.runs} == {"lock1"} and len(tonight.runs) == 2
+    assert {run.canary.lock for run in tonight.left_out} == {"lock2"}
+    assert tonight.values(TESTS[0], "cpu_time") == [1.0, 1.0]
+
+
 def test_what_was_measured_counts_where_it_was_first_said_not_to_have_come(store):
     nothing = [
         canary_run(1, dict.fromkeys(TESTS[:2], Status.ERROR), turn=turn, lock="", build="not-frozen")

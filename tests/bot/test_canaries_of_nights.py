@@ -131,6 +131,18 @@ def test_a_night_whose_canaries_moved_has_a_reason_to_suspect_the_environment(co
     assert code == 0 and summary["canaries"]["moved"], "no verdict hangs on it"
 
 
+def test_a_shard_whose_frozen_build_is_another_is_told(config, tmp_path, capsys):
+    first, second = shards_of(run_of(0, GOOD), [A], [B])
+    odd = [run.header.canary.model_copy(update={"lock": "f" * 12}) for run in canaries_of(second)]
+    others = [
+        Run(run.header.model_copy(update={"canary": canary}), run.records)
+        for run, canary in zip(canaries_of(second), odd, strict=True)
+    ]
+    assert conclude(config, tmp_path, first, second, *canaries_of(first), *others)[0] == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "shard 2/2: measured on another frozen build (2.12.0-frozen00) than those before, and left out" in said
+
+
 def test_canaries_that_have_not_come_are_recorded_as_errors_and_told(config, tmp_path, capsys):
     first, second = shards_of(run_of(0, GOOD), [A], [B])
     code, _ = conclude(config, tmp_path, first, second, *canaries_of(first))
