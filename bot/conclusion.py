@@ -17,6 +17,7 @@ from rich.text import Text
 
 from baselines.canaries import CanaryMove
 from baselines.confirming.state import NightOutcome
+from baselines.confirming.stored_state import read_state
 from baselines.history import add_night
 from baselines.pins import pinned_night, read_pins, set_pin
 from baselines.policy import Policy
@@ -59,8 +60,9 @@ class Scored:
     problem: str = ""
 
 
-# Measures again what a night suspects; None of a night that has nothing to measure.
-Confirm = Callable[[NightSummary, Report], NightOutcome | None]
+# Measures again what a night suspects, given why the frozen build says that the environment moved, if it does; None of
+# a night that has nothing to measure.
+Confirm = Callable[[NightSummary, Report, str], NightOutcome | None]
 
 
 def conclude(
@@ -80,10 +82,12 @@ def conclude(
     began, key = time.monotonic(), run_prefix(run.header)
     tonight = add_night(store, key)
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
-    canaries = look_at_canaries(config, store, policy, tonight)
+    state, _ = read_state(store, tonight.suite, tonight.machine_class)
+    canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
     report = judge(store, tonight, policy, masks(alerts), canaries)
-    if confirm is not None and report.verdict != "broken" and (outcome := confirm(tonight, report)) is not None:
-        report = with_confirmation(report, outcome)
+    if confirm is not None and report.verdict != "broken":
+        outcome = confirm(tonight, report, canaries.sentence if canaries is not None and canaries.moved else "")
+        report = report if outcome is None else with_confirmation(report, outcome)
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
     now = datetime.now(UTC)

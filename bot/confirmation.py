@@ -24,7 +24,7 @@ from bot.run_request import run_request
 
 
 def confirm_here(
-    config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report
+    config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report, canary: str
 ) -> NightOutcome | None:
     """Confirm a night on this machine, which has measured it. What was measured lies in `work` until it is removed."""
 
@@ -34,7 +34,7 @@ def confirm_here(
         request = run_request(config, Path(tonight.build.interpreter))
         return MachineBench(request, builds, asks_folder(config) / tonight.run)
 
-    return confirm_night(store, tonight, report, policy, bench)
+    return confirm_night(store, tonight, report, policy, bench, canary)
 
 
 def asks_folder(config: NightlyConfig) -> Path:
@@ -48,11 +48,13 @@ def confirm_night(
     report: Report,
     policy: Policy,
     bench: Callable[[Sequence[NightSummary]], Bench],
+    canary: str = "",
     rules: Rules | None = None,
 ) -> NightOutcome | None:
     """What the night comes to, stored with what it leaves behind; None if it has nothing that could be judged.
 
-    `bench` makes one out of the nights before, whose builds it may be asked for.
+    `bench` makes one out of the nights before, whose builds it may be asked for; `canary` says why the frozen build
+    speaks of another environment, and is empty where it does not.
     A night that was concluded already comes to the same, and one that newer nights have overtaken to nothing more.
     """
     state, version = read_state(store, tonight.suite, tonight.machine_class)
@@ -60,7 +62,7 @@ def confirm_night(
         done = state.outcome
         return done if done is not None and done.night == tonight.started else NightOutcome(night=tonight.started)
     nights = read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started)
-    seen = seen_tonight(tonight, chronological(nights), policy)
+    seen = seen_tonight(tonight, chronological(nights), policy, canary)
     if seen is None:
         return None
     run_night(seen, state, bench(nights), rules or Rules(), _named(report, set(seen.series)))

@@ -18,7 +18,6 @@ from baselines.store import Store, open_store
 from bot.canary import store_canaries
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
-from bot.confirmation import asks_folder, confirm_here
 from bot.errors import BotError
 from bot.filing import open_tracker
 from bot.keeping import keep_build
@@ -147,6 +146,8 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
     keep_build(config, store, run.header.build)
     if config.canary is not None:
         _store_canaries(store, file)
+    from bot.confirmation import asks_folder, confirm_here  # numpy and scipy take longer than most commands do
+
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began, confirm)
     shutil.rmtree(asks_folder(config), ignore_errors=True)

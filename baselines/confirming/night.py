@@ -172,8 +172,8 @@ class _Night:
             if one.prior is not None:
                 prior[row], weight[row] = one.prior, one.weight
         self.segments = first
-        environment_since = max((era.since for era in state.eras if era.shifts), default=None)
-        changed = 0 if environment_since is None else self._at_or_after(environment_since)
+        since = state.environment_since
+        changed = 0 if since is None else self._at_or_after(since)
         return Rows(
             logs=aligned,
             noise=night_noise(aligned),

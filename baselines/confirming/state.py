@@ -192,6 +192,11 @@ class ClassState(_Schema):
     def of(self, key: SeriesKey) -> SeriesState:
         return self.series.setdefault(name_of(key), SeriesState())
 
+    @property
+    def environment_since(self) -> datetime | None:
+        """Since when the present environment moves numbers as it does, where one is known to have changed."""
+        return max((era.since for era in self.eras if era.shifts), default=None)
+
     def era_of(self, night: datetime, environment: str) -> Era | None:
         """The newest era of an environment that had begun by then."""
         found = (era for era in reversed(self.eras) if era.environment == environment and era.since <= night)
