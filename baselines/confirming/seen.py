@@ -47,7 +47,7 @@ def night_noise(aligned: FloatArray) -> FloatArray:
         rows = np.flatnonzero(lengths == length)
         recent = aligned[rows, -min(length, 64) :]
         noise[rows] = running_scale(recent)[:, -1] / READS
-    return np.fmax(noise, SMALLEST_NOISE)  # also where two nights say nothing
+    return np.maximum(noise, SMALLEST_NOISE)
 
 
 def pair_sds(variances: FloatArray, processes: int) -> FloatArray:

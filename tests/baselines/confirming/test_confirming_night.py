@@ -144,9 +144,9 @@ def test_nothing_is_asked_in_the_first_fortnight():
     for night in range(RULES.burn_in):
         outcome = run_night(seen_of_logs(logs, until=night), state, bench, RULES)
         assert (outcome.tried, outcome.filed, outcome.notes) == ([], [], [])
-    assert bench.asked == [] and state.accounts.nights == 0 and state.bucket == 0
+    assert bench.asked == [] and state.accounts.candidates == 0
     run_night(seen_of_logs(logs, until=RULES.burn_in), state, bench, RULES)
-    assert state.accounts.nights == 1 and len(bench.asked) == 1
+    assert state.accounts.nights == RULES.burn_in + 1 and len(bench.asked) == 1
 
 
 def test_runners_that_took_turns_from_the_start_are_aligned_and_neither_is_a_note():
