@@ -13,7 +13,7 @@ from baselines.confirming.levels import Rows, level_before, moved_tonight
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import Seen
 from baselines.confirming.state import ClassState
-from baselines.screening.noise import FloatArray, IntArray
+from baselines.screening.noise import BoolArray, FloatArray, IntArray
 
 _FAR = (
     2.0  # standard deviations of a night from the level: a series that moved, for the count of those that moved alike
@@ -39,22 +39,29 @@ def reasons(seen: Seen, rows: Rows, state: ClassState, rules: Rules) -> list[str
     found = []
     if state.era_of(seen.tonight, seen.environments[-1]) is None:
         found.append(f"the environment is another: {seen.environments[-1]}")
-    share, sign = moved_alike(rows)
-    if share > rules.share_moved_alike:
+    share, sign = moved_alike(rows, seen.there)
+    if share > rules.share_moved_alike and enough_alike(seen, rows, rules):
         found.append(f"{share:.0%} of the series are {'higher' if sign > 0 else 'lower'} tonight")
     if seen.canary:
         found.append(seen.canary)
     return found
 
 
-def moved_alike(rows: Rows) -> tuple[float, int]:
-    """(the share of the series with a level that moved to one side tonight, which side)."""
+def moved_alike(rows: Rows, there: BoolArray | None = None) -> tuple[float, int]:
+    """(the share of the series with a level that moved to one side tonight, which side). `there`: (series,), those
+    that tonight has; all if it is not said."""
     distances = moved_tonight(rows)
-    known = np.isfinite(distances)
+    known = np.isfinite(distances) & (True if there is None else there)
     if not known.any():
         return 0.0, 1
     up, down = np.sum(distances[known] > _FAR), np.sum(distances[known] < -_FAR)
     return float(max(up, down) / known.sum()), 1 if up >= down else -1
+
+
+def enough_alike(seen: Seen, rows: Rows, rules: Rules) -> bool:
+    """Whether there are so many tests tonight that most of them mean something."""
+    known = np.flatnonzero(np.isfinite(moved_tonight(rows)) & seen.there)
+    return len({seen.series[row].test for row in known}) >= rules.fewest_alike
 
 
 def bridging_bases(seen: Seen, state: ClassState, segments: IntArray) -> IntArray:
@@ -86,10 +93,11 @@ def _log_median(measured: Mapping[str, Values], seen: Seen, row: int) -> float:
 
 
 def quieter_tests(seen: Seen, rows: Rows, count: int) -> list[int]:
-    """Series of so many tests at random out of the quieter half of those with a level, the same ones if asked again
-    tonight; of each test its quietest."""
+    """Series of so many tests at random out of the quieter half of those with a level that ran tonight, the same ones
+    if asked again; of each test its quietest."""
     level, _ = level_before(rows, 1)
-    known = [int(row) for row in np.argsort(rows.noise, kind="stable") if np.isfinite(level[row])]
+    there = np.isfinite(level) & seen.there
+    known = [int(row) for row in np.argsort(rows.noise, kind="stable") if there[row]]
     quietest = list({seen.series[row].test: row for row in reversed(known)}.values())
     quietest.sort(key=lambda row: (rows.noise[row], row))
     half = quietest[: max(count, len(quietest) // 2)]

@@ -242,8 +242,9 @@ class _Night:
         if known is None:
             state.eras.append(self._era(dict(before.shifts) if before else {}))
             self.rows = self._rows()
-        share, sign = environment.moved_alike(self.rows)
-        if share > rules.share_moved_alike and bridged.measured.size:
+        share, sign = environment.moved_alike(self.rows, seen.there)
+        many = share > rules.share_moved_alike and environment.enough_alike(seen, self.rows, rules)
+        if many and bridged.measured.size:
             self._suspect_build(bases, believed, sign)
 
     def _era_before(self) -> Era | None:
@@ -298,8 +299,7 @@ class _Night:
     def _suspect_build(self, bases: IntArray, believed: FloatArray, sign: int) -> None:
         """The same build as bridged, of every series: which are off it tonight."""
         seen, rules = self.seen, self.rules
-        every = range(len(seen.series))
-        bridged = environment.bridge(seen, every, bases, self.bench, rules.bridging_processes)
+        bridged = environment.bridge(seen, np.flatnonzero(seen.there), bases, self.bench, rules.bridging_processes)
         self.outcome.bridged += bridged.processes
         effect = self.rows.logs[:, -1] - (bridged.logs - believed)
         far = sign * effect > np.maximum(rules.margin, 2.5 * self.rows.noise)
@@ -319,10 +319,14 @@ class _Night:
         pending, seen, rules = self.state.build, self.seen, self.rules
         if pending is None:
             return
+        rows = [self.row_of[name] for name in pending.effects if name in self.row_of]
+        rows = [row for row in rows if self._is_there(row)]
+        nights = self._nights_since(pending.night)
+        if len(rows) <= rules.share_persistent * len(pending.effects) and nights <= WAITING_NIGHTS:
+            return
         self.state.build = None
         sign = 1 if pending.kind == "regression" else -1
-        level, _ = level_before(self.rows, 2)
-        rows = [self.row_of[name] for name in pending.effects if name in self.row_of]
+        level, _ = level_before(self.rows, min(nights + 1, len(seen.nights) - 1))
         still = [
             row
             for row in rows
@@ -380,7 +384,7 @@ class _Night:
         return next((night for night in nights if self.bench.has(self.seen.builds[night])), None)
 
     def _is_there(self, row: int) -> bool:
-        return bool(np.isfinite(self.seen.logs[row, -1]))
+        return bool(self.seen.there[row])
 
     def _persist(self, waiting: Sequence[tuple[int, Pending]], runner: int) -> None:
         if not waiting:
@@ -567,7 +571,7 @@ class _Night:
             (scores.score > rules.gate)
             & (size > rules.least_share_of_margin * rules.margin)
             & (hope > rules.least_hope)
-            & np.isfinite(self.seen.logs[:, -1])
+            & self.seen.there
         )
         if self.is_young:
             passed[:] = False

@@ -39,7 +39,8 @@ class Rules:
     prior_of_a_step: float = 4.0  # nights that a confirmed level counts for
     prior_of_an_environment: float = 1.0
 
-    share_moved_alike: float = 0.3  # of the series: a reason to suspect the environment
+    share_moved_alike: float = 0.3  # of the series: a reason to suspect the environment ...
+    fewest_alike: int = 10  # ... of so many tests or more: of fewer, a third is three tests
     bridging_tests: int = 30
     bridging_processes: int = 3
     share_off_their_level: float = 0.25  # of the bridging tests: then it is the environment

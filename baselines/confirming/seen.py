@@ -6,7 +6,7 @@ from datetime import datetime
 import numpy as np
 
 from baselines.confirming.state import SeriesKey
-from baselines.screening.noise import READS, FloatArray, IntArray, row_medians, running_scale
+from baselines.screening.noise import READS, BoolArray, FloatArray, IntArray, row_medians, running_scale
 
 SMALLEST_NOISE = 5e-4  # of a night, in log units
 SMALLEST_PAIR_SD = 5e-4
@@ -31,6 +31,11 @@ class Seen:
     @property
     def tonight(self) -> datetime:
         return self.nights[-1]
+
+    @property
+    def there(self) -> BoolArray:
+        """(series,): which have a value tonight."""
+        return np.isfinite(self.logs[:, -1])
 
     def position(self, night: datetime) -> int:
         return self.nights.index(night)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 NEIGHBOURS = 3  # a night is held against the median of so many before it
 WINDOW = 60  # distances, the newest among them

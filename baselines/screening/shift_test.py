@@ -4,12 +4,9 @@ between the two the change lies best. Many boundaries at once."""
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from baselines.screening.noise import FloatArray, IntArray
+from baselines.screening.noise import BoolArray, FloatArray, IntArray
 from baselines.screening.potts import CAP
-
-BoolArray = NDArray[np.bool_]
 
 SIDE = 20  # nights a side that are looked at
 TRIM = 4  # 1 / TRIM of the nights is cut off at either end before the mean

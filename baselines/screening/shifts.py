@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from baselines.screening import WINDOW, KnobName
-from baselines.screening.noise import SMALLEST, FloatArray, IntArray, running_scale
+from baselines.screening.noise import SMALLEST, BoolArray, FloatArray, IntArray, running_scale
 from baselines.screening.potts import CAP, best_paths
 from baselines.screening.shift_test import (
     SIDE,
-    BoolArray,
     Sides,
     compare_levels,
     date,

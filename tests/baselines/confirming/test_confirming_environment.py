@@ -1,0 +1,149 @@
+"""Whether the machine moved, or a build: on nights with few tests, missing ones, builds that are gone, and machines
+that come back."""
+
+import numpy as np
+import pytest
+from small_fleet import CHANNEL, ScriptedBench, calm, known_state, seen_of_logs, shifted, stepped, when
+
+from baselines.confirming.night import run_night
+from baselines.confirming.rules import Rules
+from baselines.confirming.state import ClassState
+
+RULES = Rules()
+NAMES = [f"test_eval[m{row:02}-cuda-eager] {CHANNEL}" for row in range(20)]
+MOST = range(12)
+
+
+def machine(logs: np.ndarray, shift: dict[int, float] | None = None, *rows: int, **others) -> ScriptedBench:
+    """A bench on which every build is at the level of its nights before the twentieth, but for a shift of the machine
+    tonight; pairs show a step of 3 % in some rows."""
+    shift = shift or {}
+    levels = np.median(logs[:, :20], axis=1)
+
+    def level(test: str, build: str) -> float:
+        row = int(test[11:13])
+        return float(np.exp(levels[row] + shift.get(row, 0.0)))
+
+    return ScriptedBench(shifted(0.03, *rows), level, **others)
+
+
+def nights(logs, numbers, asked, state=None, **others):
+    state = state or known_state(seen_of_logs(logs, until=numbers[0], **others))
+    outcomes = [run_night(seen_of_logs(logs, until=number, **others), state, asked, RULES) for number in numbers]
+    return state, outcomes
+
+
+def drivers(*first_nights: int, count: int = 60) -> tuple[str, ...]:
+    return tuple(f"driver{sum(night >= first for first in first_nights)}" for night in range(count))
+
+
+def kinds(outcomes) -> list[list[str]]:
+    return [[one.kind for one in outcome.filed] for outcome in outcomes]
+
+
+def test_in_a_suite_of_few_tests_a_third_of_them_is_no_reason():
+    logs = stepped(calm(3, 60), [1], 50, 0.03)
+    asked = machine(logs, None, 1)
+    _, outcomes = nights(logs, (50, 51), asked)
+    assert [one.notes for one in outcomes] == [[], []] and asked.measured == []
+    (filed,) = outcomes[1].filed
+    assert not filed.of_a_build and len(filed.intervals) == 1, "by pairs, as any other"
+
+
+def test_channels_of_few_tests_are_few_tests():
+    logs = stepped(calm(24, 60), range(12), 50, 0.03)
+    asked = ScriptedBench(lambda wanted, number, runner: {})
+    _, (outcome,) = nights(logs, (50,), asked, channels=12)
+    assert outcome.notes == []
+
+
+def test_only_the_tests_of_tonight_are_counted_as_moved():
+    """A night of which two shards are missing: all that ran moved."""
+    logs = stepped(calm(40, 60), range(14), 50, 0.03)
+    logs[14:, 50] = np.nan
+    asked = machine(logs, dict.fromkeys(range(14), 0.03))
+    _, (outcome,) = nights(logs, (50,), asked)
+    assert kinds([outcome]) == [["environment"]] and "100% of the series are higher" in outcome.filed[0].why
+
+
+def test_tests_that_were_odd_on_their_last_night_are_no_reason_ever_after():
+    logs = stepped(calm(20, 60), range(8), 50, 0.03)
+    logs[:8, 51:] = np.nan
+    asked = machine(logs)
+    state, outcomes = nights(logs, range(50, 54), asked)
+    assert len(outcomes[0].notes) == 1 and [one.notes for one in outcomes[1:]] == [[], [], []]
+    assert kinds(outcomes) == [[]] * 4
+    assert state.build is not None, "waits for its tests, for a while"
+
+
+def test_a_build_that_slowed_most_tests_waits_for_the_next_night_on_which_they_ran():
+    logs = stepped(calm(20, 60), MOST, 50, 0.03)
+    logs[:12, 51] = np.nan
+    state, outcomes = nights(logs, (50, 51, 52), machine(logs))
+    assert kinds(outcomes) == [[], [], ["regression"]]
+    (filed,) = outcomes[2].filed
+    assert filed.of_a_build and set(filed.series) >= {NAMES[row] for row in MOST}
+    assert filed.onset.low == filed.onset.high == when(50)
+    assert state.build is None
+    passing = stepped(stepped(calm(20, 60), MOST, 50, 0.03), MOST, 51, 1 / 1.03 - 1)
+    state, outcomes = nights(passing, (50, 51, 52), machine(passing))
+    assert kinds(outcomes) == [[], [], []] and state.build is None
+
+
+def test_tests_that_are_not_back_after_a_fortnight_end_the_wait():
+    logs = stepped(calm(20, 80), MOST, 50, 0.03)
+    logs[:12, 51:] = np.nan
+    state, outcomes = nights(logs, range(50, 70), machine(logs))
+    assert state.build is None and kinds(outcomes) == [[]] * 20
+
+
+def test_a_machine_that_comes_back_is_known():
+    logs = calm(20, 60)
+    logs[:12, 40:50] += 0.03
+    environments = ("driver0",) * 40 + ("driver1",) * 10 + ("driver0",) * 10
+    state, outcomes = nights(logs, (40,), machine(logs, dict.fromkeys(MOST, 0.03)), environments=environments)
+    assert kinds(outcomes) == [["environment"]]
+    state, outcomes = nights(logs, range(41, 60), machine(logs), state, environments=environments)
+    assert kinds(outcomes) == [[]] * 19 and [one.notes for one in outcomes] == [[]] * 19
+    assert [one.tried for one in outcomes] == [[]] * 19
+
+
+def test_two_new_environments_on_consecutive_nights_are_one_note_and_levels_go_on():
+    logs = stepped(stepped(calm(20, 60), MOST, 40, 0.03), MOST, 41, 0.03)
+    environments = drivers(40, 41)
+    first, second = (machine(logs, dict.fromkeys(MOST, size)) for size in (np.log1p(0.03), 2 * np.log1p(0.03)))
+    state, outcomes = nights(logs, (40,), first, environments=environments)
+    state, more = nights(logs, range(41, 50), second, state, environments=environments)
+    filed = [one for outcome in outcomes + more for one in outcome.filed]
+    assert [one.kind for one in filed] == ["environment"] * 2 and len({one.id for one in filed}) == 1
+    shifts = state.era_of(when(45), "driver2").shifts
+    assert [shifts[NAMES[row]] for row in MOST] == pytest.approx([2 * np.log1p(0.03)] * 12, abs=0.005)
+    assert all(one.tried == [] for one in more)
+
+
+def test_with_every_older_build_gone_a_new_fingerprint_is_noted_in_the_report_and_files_nothing():
+    logs = stepped(calm(20, 60), MOST, 50, 0.03)
+    asked = machine(logs, None, gone=tuple(f"build{night}" for night in range(50)))
+    _, (outcome,) = nights(logs, (50,), asked, environments=drivers(50))
+    assert outcome.filed == [] and "no bridging run could be made" in outcome.notes[0]
+
+
+def test_a_bench_that_gives_nothing_files_nothing_and_the_next_night_asks_again():
+    logs = stepped(calm(20, 60), MOST, 50, 0.03)
+    environments = drivers(50)
+    state, outcomes = nights(logs, (50,), ScriptedBench(lambda *asked: None), environments=environments)
+    assert kinds(outcomes) == [[]]
+    moved = machine(logs, dict.fromkeys(MOST, 0.03))
+    _, outcomes = nights(logs, (51, 52, 53), moved, state, environments=environments)
+    assert kinds(outcomes) == [["environment"], [], []]
+
+
+def test_tests_that_no_bridge_reaches_begin_anew_and_the_others_go_on():
+    logs = stepped(calm(20, 60), MOST, 50, 0.03)
+    asked = machine(logs, dict.fromkeys(MOST, 0.03))
+    whole = asked.level
+    asked.level = lambda test, build: None if "m02" in test else whole(test, build)
+    state, outcomes = nights(logs, range(50, 58), asked, environments=drivers(50))
+    assert kinds(outcomes) == [["environment"], *[[]] * 7]
+    assert state.series[NAMES[2]].segment == when(50) and state.series[NAMES[3]].segment is None
+    assert all(one.tried == [] for one in outcomes)
