@@ -69,6 +69,22 @@ def bridging_bases(seen: Seen, state: ClassState, segments: IntArray) -> IntArra
     return np.maximum(np.maximum(0, len(seen.nights) - 1 - NIGHTS_BACK), segments)
 
 
+def measurable(bases: IntArray, seen: Seen, segments: IntArray, bench: Bench) -> IntArray:
+    """(series,): the same nights, or where a build is gone the newest before it in the segment whose build is not, else
+    the next one after it."""
+    nights = len(seen.nights) - 1
+    has = np.array([*map(bench.has, seen.builds[:nights]), False])
+    if has[bases].all():
+        return bases
+    found = bases.copy()
+    for row in np.flatnonzero(~has[bases]):
+        base, first = int(bases[row]), int(segments[row])
+        found[row] = next(
+            (night for night in (*range(base - 1, first - 1, -1), *range(base + 1, nights)) if has[night]), base
+        )
+    return found
+
+
 def bridge(seen: Seen, series: Sequence[int], bases: IntArray, bench: Bench, processes: int) -> Bridge:
     """Measure the bridging build of some series."""
     logs, used = np.full(len(seen.series), np.nan), 0

@@ -17,7 +17,7 @@ from baselines.confirming.bench import Bench
 from baselines.confirming.levels import Moved, Rows, level_before, moved
 from baselines.confirming.onset import date_onset
 from baselines.confirming.rules import Rules
-from baselines.confirming.seen import Seen, SeriesKey, night_noise, pair_sds, right_aligned
+from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
 from baselines.confirming.state import (
     Carried,
     ChangeKind,
@@ -105,10 +105,12 @@ class _Night:
     def run(self) -> None:
         seen, state, rules = self.seen, self.state, self.rules
         if self.is_young:
-            if state.era_of(seen.tonight, seen.environments[-1]) is None:
-                state.eras.append(self._era({}))
-            if len(seen.nights) == rules.burn_in:
-                self._align_environments()
+            self._meet_environments(len(seen.nights))
+        elif not state.aligned:
+            self._meet_environments(len(seen.nights) - 1)
+            self._align_environments(len(seen.nights) - 1)
+            state.aligned = True
+            self.rows = self._rows()
         state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)
         state.accounts.nights += 1
         state.accounts.screened += len(seen.series)
@@ -152,9 +154,17 @@ class _Night:
 
     # --- what is known --------------------------------------------------------------------------------------------
 
-    def _era(self, shifts: dict[str, float]) -> Era:
+    def _era(self, shifts: dict[str, float], night: int = -1) -> Era:
         seen = self.seen
-        return Era(environment=seen.environments[-1], runner=seen.runners[-1], since=seen.tonight, shifts=shifts)
+        return Era(
+            environment=seen.environments[night], runner=seen.runners[night], since=seen.nights[night], shifts=shifts
+        )
+
+    def _meet_environments(self, nights: int) -> None:
+        """Those of the first nights are as they are: nothing was looked at before."""
+        for night in range(nights):
+            if self.state.era_of(self.seen.nights[night], self.seen.environments[night]) is None:
+                self.state.eras.append(self._era({}, night))
 
     def _rows(self) -> Rows:
         seen, state = self.seen, self.state
@@ -174,10 +184,12 @@ class _Night:
         self.segments = first
         since = state.environment_since
         changed = 0 if since is None else self._at_or_after(since)
+        noise, pair_sd = night_noise(aligned), pair_sds(seen.variances, seen.processes)
+        of_nights = np.where(np.isfinite(noise), math.sqrt(2) * noise, UNKNOWN_PAIR_SD)
         return Rows(
             logs=aligned,
-            noise=night_noise(aligned),
-            pair_sd=pair_sds(seen.variances, seen.processes),
+            noise=noise,
+            pair_sd=np.where(np.isfinite(pair_sd), pair_sd, of_nights),  # of one process a night: no larger
             segment=self._columns(first),
             began=self._columns(np.maximum(first, changed)),
             prior=prior,
@@ -203,11 +215,11 @@ class _Night:
             shifts[:, night] = kept[id(era)]
         return shifts
 
-    def _align_environments(self) -> None:
-        """Those that took turns from the start differ by their medians; none of them is a change."""
+    def _align_environments(self, nights: int) -> None:
+        """Those that took turns in the first nights differ by their medians; none of them is a change."""
         nights_of: dict[int, list[int]] = {}
-        for night, (when, name) in enumerate(zip(self.seen.nights, self.seen.environments, strict=True)):
-            era = self.state.era_of(when, name)
+        for night in range(nights):
+            era = self.state.era_of(self.seen.nights[night], self.seen.environments[night])
             if era is not None:
                 nights_of.setdefault(self.state.eras.index(era), []).append(night)
         if len(nights_of) < 2:
@@ -230,6 +242,7 @@ class _Night:
             return
         before = known or self._era_before()
         bases = environment.bridging_bases(seen, state, self.segments)
+        bases = environment.measurable(bases, seen, self.segments, self.bench)
         few = environment.quieter_tests(seen, self.rows, rules.bridging_tests)
         bridged = environment.bridge(seen, few, bases, self.bench, rules.bridging_processes)
         self.outcome.bridged += bridged.processes
@@ -437,6 +450,9 @@ class _Night:
         found = list(there)
         for filed in builds:
             at = seen.position(filed.onset.low)
+            pair = seen.builds[at - 1], seen.builds[at]
+            if pair[0] == pair[1] or not all(map(self.bench.has, pair)):
+                continue
             asked = [
                 index
                 for index, (_, pending, _) in enumerate(found)
@@ -446,8 +462,7 @@ class _Night:
                 Trial(
                     seen.series[found[index][0]],
                     filed.kind,
-                    seen.builds[at - 1],
-                    seen.builds[at],
+                    *pair,
                     found[index][1].pair_sd,
                     candidates=1,
                 )

@@ -10,6 +10,7 @@ from baselines.screening.noise import READS, BoolArray, FloatArray, IntArray, ro
 
 SMALLEST_NOISE = 5e-4  # of a night, in log units
 SMALLEST_PAIR_SD = 5e-4
+UNKNOWN_PAIR_SD = 0.02  # of a series of which two nights with one process are known
 # Median of chi-squared over its degrees of freedom, by degrees: a median of variances is that much below their mean.
 _MEDIAN_SHARE = {1: 0.4549, 2: 0.6931, 3: 0.7887, 4: 0.8392, 5: 0.8703}
 

@@ -181,6 +181,7 @@ class ClassState(_Schema):
     nonce: str = ""  # of the last writer: no two writes have the same bytes
     series: dict[str, SeriesState] = Field(default_factory=dict)
     eras: list[Era] = Field(default_factory=list)
+    aligned: bool = False  # whether the environments of its first nights were
     bucket: float = 0.0  # pairs that may be measured
     build: PendingBuild | None = None
     filed: list[Filed] = Field(default_factory=list)  # the newest last
@@ -194,8 +195,13 @@ class ClassState(_Schema):
 
     @property
     def environment_since(self) -> datetime | None:
-        """Since when the present environment moves numbers as it does, where one is known to have changed."""
-        return max((era.since for era in self.eras if era.shifts), default=None)
+        """Since when the newest shifts hold, if there are any. A harmless new fingerprint goes on with those of before."""
+        new = (
+            era.since
+            for number, era in enumerate(self.eras)
+            if era.shifts and all(era.shifts != other.shifts for other in self.eras[:number])
+        )
+        return max(new, default=None)
 
     def era_of(self, night: datetime, environment: str) -> Era | None:
         """The newest era of an environment that had begun by then."""

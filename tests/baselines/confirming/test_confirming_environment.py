@@ -121,6 +121,30 @@ def test_two_new_environments_on_consecutive_nights_are_one_note_and_levels_go_o
     assert all(one.tried == [] for one in more)
 
 
+def test_a_harmless_new_fingerprint_after_a_real_one_leaves_levels_as_they_are_known():
+    logs = stepped(calm(20, 100), MOST, 30, 0.03)
+    logs[15, 35:] += 0.02  # of no build, say the pairs; its level has followed
+    environments = drivers(30, 85, count=100)
+    moved = machine(logs, dict.fromkeys(MOST, float(np.log1p(0.03))))
+    state, outcomes = nights(logs, range(30, 85), moved, environments=environments)
+    assert kinds(outcomes) == [["environment"], *[[]] * 54]
+    assert {one.trial.key.test[10:13] for outcome in outcomes for one in outcome.tried} == {"m15"}
+    state.series[NAMES[15]].resting = 0
+    _, outcomes = nights(logs, range(85, 90), moved, state, environments=environments)
+    assert len(outcomes[0].notes) == 1 and [one.tried for one in outcomes] == [[]] * 5
+
+
+def test_a_bridging_build_that_is_gone_is_replaced_by_another_of_the_segment():
+    logs = stepped(calm(20, 60), MOST, 50, 0.03)
+    gone = ("build43", "build42")
+    asked = machine(logs, dict.fromkeys(MOST, 0.03), gone=gone)
+    _, (outcome,) = nights(logs, (50,), asked, environments=drivers(50))
+    assert kinds([outcome]) == [["environment"]] and {build for _, build in asked.measured} == {"build41"}
+    asked = machine(logs, dict.fromkeys(MOST, 0.03), gone=tuple(f"build{night}" for night in range(46)))
+    _, (outcome,) = nights(logs, (50,), asked, environments=drivers(50))
+    assert kinds([outcome]) == [["environment"]] and {build for _, build in asked.measured} == {"build46"}
+
+
 def test_with_every_older_build_gone_a_new_fingerprint_is_noted_in_the_report_and_files_nothing():
     logs = stepped(calm(20, 60), MOST, 50, 0.03)
     asked = machine(logs, None, gone=tuple(f"build{night}" for night in range(50)))
@@ -147,3 +171,55 @@ def test_tests_that_no_bridge_reaches_begin_anew_and_the_others_go_on():
     assert kinds(outcomes) == [["environment"], *[[]] * 7]
     assert state.series[NAMES[2]].segment == when(50) and state.series[NAMES[3]].segment is None
     assert all(one.tried == [] for one in outcomes)
+
+
+def test_a_state_that_begins_with_a_long_history_knows_its_machines_from_it():
+    """As after an update: 50 nights are stored, and none was ever looked at by these rules."""
+    logs = calm(20, 60)
+    machines = np.random.default_rng(3).normal(0, 0.05, (20, 1))
+    logs[:, 1::2] += machines
+    turns = {
+        "runners": tuple(f"runner{night % 2}" for night in range(60)),
+        "environments": tuple(f"runner{night % 2} driver0" for night in range(60)),
+    }
+    asked = machine(logs)
+    state, outcomes = nights(logs, range(50, 56), asked, ClassState(), **turns)
+    assert [one.notes for one in outcomes] == [[]] * 6 and asked.measured == []
+    shifts = [era.shifts for era in state.eras]
+    assert [shifts[1][name] - shifts[0][name] for name in NAMES] == pytest.approx(machines[:, 0], abs=0.003)
+    stepped_logs = stepped(logs, [3], 56, 0.03)
+    _, (outcome,) = nights(stepped_logs, (56,), machine(logs, None, 3), state, **turns)
+    assert len(outcome.confirmed) == 1
+
+
+def test_a_fortnight_of_which_the_last_night_failed_is_aligned_on_the_next():
+    logs = calm(20, 60)
+    logs[:, 1::2] += np.random.default_rng(3).normal(0, 0.05, (20, 1))
+    turns = {
+        "runners": tuple(f"runner{night % 2}" for night in range(60)),
+        "environments": tuple(f"runner{night % 2} driver0" for night in range(60)),
+    }
+    asked = machine(logs)
+    state, outcomes = nights(logs, [*range(12), *range(15, 40)], asked, ClassState(), **turns)
+    assert [len(era.shifts) for era in state.eras] == [20, 20]
+    assert not any(one.notes or one.tried for one in outcomes) and asked.measured == []
+
+
+def test_a_straggler_is_not_asked_about_a_build_that_is_gone():
+    logs = stepped(calm(20, 60), MOST, 40, 0.03)
+    state, outcomes = nights(logs, (40, 41), machine(logs))
+    assert kinds(outcomes) == [[], ["regression"]]
+    late = stepped(logs, [15], 50, 0.03)
+    asked = machine(logs, None, 15, gone=("build39", "build40"))
+    _, outcomes = nights(late, range(50, 53), asked, state)
+    filed = [one for outcome in outcomes for one in outcome.filed]
+    assert [one.series for one in filed] == [(NAMES[15],)] and not filed[0].of_a_build
+
+
+def test_one_process_a_night_says_what_a_pair_may_spread_by_at_most():
+    logs = stepped(calm(20, 60), [3], 50, 0.03)
+    alone = {"variances": np.full(logs.shape, np.nan), "processes": 1}
+    _, outcomes = nights(logs, (50, 51), machine(logs, None, 3), **alone)
+    assert kinds(outcomes) == [[], ["regression"]]
+    (tried,) = outcomes[0].tried
+    assert tried.trial.pair_sd == pytest.approx(np.sqrt(2) * 0.002, rel=0.5)
