@@ -1,5 +1,6 @@
 """Whether the machine moved, or the build: the last good build, measured tonight, here, decides."""
 
+import functools
 import math
 import random
 import statistics
@@ -72,16 +73,16 @@ def bridging_bases(seen: Seen, state: ClassState, segments: IntArray) -> IntArra
 def measurable(bases: IntArray, seen: Seen, segments: IntArray, bench: Bench) -> IntArray:
     """(series,): the same nights, or where a build is gone the newest before it in the segment whose build is not, else
     the next one after it."""
-    nights = len(seen.nights) - 1
-    has = np.array([*map(bench.has, seen.builds[:nights]), False])
-    if has[bases].all():
-        return bases
-    found = bases.copy()
-    for row in np.flatnonzero(~has[bases]):
-        base, first = int(bases[row]), int(segments[row])
-        found[row] = next(
-            (night for night in (*range(base - 1, first - 1, -1), *range(base + 1, nights)) if has[night]), base
-        )
+    found, last = bases.copy(), len(seen.nights) - 1
+
+    @functools.cache
+    def has(night: int) -> bool:
+        return bench.has(seen.builds[night])
+
+    for row, (base, first) in enumerate(zip(bases.tolist(), segments.tolist(), strict=True)):
+        if not has(base):
+            others = (*range(base - 1, first - 1, -1), *range(base + 1, last))
+            found[row] = next(filter(has, others), base)
     return found
 
 

@@ -7,7 +7,7 @@ same, a night comes to the same: a killed one goes on.
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -121,6 +121,7 @@ class _Night:
         self._candidates()
         if not self.is_young:
             self._against_itself()
+        self._forget_environments()
 
     def told(self) -> NightOutcome:
         outcome = self.outcome
@@ -231,6 +232,11 @@ class _Night:
             self.state.eras[index].shifts = {
                 name: float(value) for name, value in zip(self.names, shift, strict=True) if math.isfinite(value)
             }
+
+    def _forget_environments(self) -> None:
+        """One that no night of the window ran in is met anew if it comes back: daily new names would pile up."""
+        shown = set(self.seen.environments)
+        self.state.eras = [era for era in self.state.eras if era.environment in shown]
 
     # --- the environment ------------------------------------------------------------------------------------------
 
@@ -731,12 +737,17 @@ class _Night:
         trial = Trial(
             seen.series[row], "regression", seen.builds[-1], seen.builds[-1], float(self.rows.pair_sd[row]), 1
         )
-        ((again, spent),) = intervals([trial], self.bench, rules)
+        ((again, spent),) = intervals([trial], self.bench, replace(rules, interval_pairs=rules.aa_pairs))
         self._spend(spent)
         if not again.persistent:
             return
         accounts.aa_tries += 1
         accounts.aa_covered += again.low <= 0 <= again.high
+        if math.isfinite(trial.pair_sd):
+            either_way = (replace(trial, kind=kind, candidates=2) for kind in ("regression", "improvement"))
+            accounts.aa_confirmed += any(
+                one.judged(again.log_ratios, rules).verdict == "confirmed" for one in either_way
+            )
         effects = accounts.aa_effects.setdefault(trial.key.channel, [])
         effects.append(again.effect)
         del effects[:-KEPT_EFFECTS]

@@ -195,7 +195,7 @@ class ClassState(_Schema):
 
     @property
     def environment_since(self) -> datetime | None:
-        """Since when the newest shifts hold, if there are any. A harmless new fingerprint goes on with those of before."""
+        """Since when the newest shifts hold, if there are any. A harmless new fingerprint goes on with the old ones."""
         new = (
             era.since
             for number, era in enumerate(self.eras)

@@ -106,6 +106,7 @@ class Again:
     effect: float = 0.0  # ln(head / base)
     low: float = 0.0
     high: float = 0.0
+    log_ratios: tuple[float, ...] = ()  # that the interval is of
 
 
 def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[Again], int]:
@@ -165,6 +166,8 @@ def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int =
         except ValueError:  # too few pairs ended well for an interval of this level
             found.append((Again(trial, False, answered=False), len(pairs)))
             continue
-        again = Again(trial, True, effect=hodges_lehmann(ratios), low=interval.low, high=interval.high)
+        again = Again(
+            trial, True, effect=hodges_lehmann(ratios), low=interval.low, high=interval.high, log_ratios=ratios
+        )
         found.append((again, len(pairs)))
     return found

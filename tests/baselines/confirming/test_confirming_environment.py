@@ -223,3 +223,17 @@ def test_one_process_a_night_says_what_a_pair_may_spread_by_at_most():
     assert kinds(outcomes) == [[], ["regression"]]
     (tried,) = outcomes[0].tried
     assert tried.trial.pair_sd == pytest.approx(np.sqrt(2) * 0.002, rel=0.5)
+
+
+def test_environments_with_a_new_name_every_night_do_not_pile_up():
+    logs = calm(20, 60)
+    names = tuple(f"up since {night}" for night in range(60))
+    asked = machine(logs)
+    state, stored = known_state(seen_of_logs(logs, until=30)), []
+    for night in range(30, 60):
+        cut = slice(max(0, night - 19), night + 1)
+        whole = seen_of_logs(logs[:, cut], nights=tuple(map(when, range(60)))[cut], environments=names[cut])
+        outcome = run_night(whole, state, asked, RULES)
+        assert (outcome.filed, outcome.tried) == ([], [])
+        stored.append(len(state.eras))
+    assert max(stored) <= 20 and state.era_of(when(59), names[59]) is not None

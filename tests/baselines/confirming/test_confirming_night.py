@@ -197,3 +197,18 @@ def test_a_test_is_held_against_itself_every_night_and_what_comes_of_it_is_kept(
     assert len(tests) > 3, "another one, mostly"
     assert (state.accounts.aa_tries, state.accounts.aa_covered) == (10, 10)
     assert len(state.accounts.aa_effects[CHANNEL]) == 10
+
+
+@pytest.mark.parametrize("bias", [0.05, -0.05])
+def test_a_build_that_seems_to_differ_from_itself_is_counted_in_either_direction(bias):
+    """As a runner does that slows the second of two neighbours, and forgets the coin."""
+    biased = ScriptedBench(lambda wanted, number, runner: {CHANNEL: bias + 0.001 * (number % 3)})
+    state, outcomes = run_on(calm(20, 60), 50, [biased] * 3)
+    assert (state.accounts.aa_tries, state.accounts.aa_confirmed, state.accounts.aa_covered) == (3, 3, 0)
+    assert [one.filed for one in outcomes] == [[]] * 3
+    state, _ = run_on(calm(20, 60), 50, [pattern(0.0), broken := ScriptedBench(lambda *asked: None)])
+    assert (state.accounts.aa_tries, state.accounts.aa_confirmed) == (1, 0)
+    assert broken.calls == [(1, RULES.aa_pairs, 0)], "what could not be measured counts as nothing"
+    few = Rules(aa_pairs=8)
+    _, (outcome,) = run_on(calm(20, 60), 50, [pattern(0.0)], rules=few)
+    assert outcome.pairs == 8
