@@ -6,7 +6,7 @@ The fleet is any class with the methods of `Fleet`; of one that knows the truth 
 import importlib
 import random
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -146,8 +146,10 @@ def _number(build: str) -> int:
     return int(build.removeprefix("build"))
 
 
-def replay_fleet(fleet: Fleet, seed: int, rules: Rules) -> dict[str, Any]:
-    """What is filed over all nights, in the form that the fleet's judge reads."""
+def replay_fleet(
+    fleet: Fleet, seed: int, rules: Rules, watch: Callable[[int, Outcome], None] = lambda night, outcome: None
+) -> dict[str, Any]:
+    """What is filed over all nights, in the form that the fleet's judge reads. `watch` is told each night's outcome."""
     state = ClassState()
     keys = tuple(SeriesKey(test, CHANNEL) for test in fleet.tests)
     logs = np.empty((len(keys), fleet.n_nights))
@@ -179,6 +181,7 @@ def replay_fleet(fleet: Fleet, seed: int, rules: Rules) -> dict[str, Any]:
         )
         bench = FleetBench(fleet, night, seed)
         outcome = run_night(seen, state, bench, rules)
+        watch(night, outcome)
         found["processes"] += bench.processes
         _tell(outcome, night, position, fleet, found)
     return found

@@ -56,6 +56,7 @@ class Outcome:
     again: list[Again] = field(default_factory=list)
     confirmed: list[SeriesKey] = field(default_factory=list)  # tonight, whether or not filed
     intervals: list[tuple[Interval, bool]] = field(default_factory=list)  # and whether of a confirmed change
+    ranks: FloatArray = field(default_factory=lambda: np.empty(0))  # of every series, by its nights alone, no limit yet
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
@@ -596,7 +597,8 @@ class _Night:
         )
         if self.is_young:
             passed[:] = False
-        rank = np.where(passed, scores.score * np.clip(hope / 1.2, 0.2, 1.0), -np.inf)
+        self.outcome.ranks = scores.score * np.clip(hope / 1.2, 0.2, 1.0)
+        rank = np.where(passed, self.outcome.ranks, -np.inf)
         settled = len(self.seen.nights) - 1 - self.segments >= rules.nights_of_the_limits
         called = np.array(
             [

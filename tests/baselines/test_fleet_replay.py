@@ -76,6 +76,18 @@ def test_a_build_against_itself_is_measured_every_night_and_its_interval_holds_z
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_watcher_is_told_of_every_night_and_sees_the_step_ranked_first_and_confirmed(seed):
+    seen = []
+    fleet = SmallFleet({"steps": [STEP]}, seed)
+    replay_fleet(fleet, seed, Rules(), lambda night, outcome: seen.append((night, outcome)))
+    assert [night for night, _ in seen] == list(range(fleet.n_nights))
+    tonight = seen[STEP["build"]][1]
+    assert [tonight.ranks.argmax()] == STEP["tests"]
+    assert [key.test for key in tonight.confirmed] == [fleet.tests[3]]
+    assert all(len(outcome.ranks) == len(fleet.tests) for night, outcome in seen if night > Rules().burn_in)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_step_that_is_reverted_is_a_regression_and_then_an_improvement(seed):
     found = alerts({"steps": [{"build": 26, "size": 0.04, "tests": [5], "until": 38}]}, seed)
     assert [(one["night"], one["kind"], one["tests"]) for one in found] == [
