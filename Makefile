@@ -18,7 +18,7 @@ help:
 	@echo "make test-all   also the long ones"
 	@echo "make lint       ruff and the import rules"
 	@echo "make bench      what the harness itself costs"
-	@echo "make bench-detection DATA=FOLDER   how well level shifts are found, on labelled histories"
+	@echo "make bench-detection DATA=FOLDER   how well changes are found, on labelled histories and simulated fleets"
 
 # Exit 0 (clean) and 1 (regression found) are both a nightly that worked; 2 is a broken one.
 nightly: $(SUITE_READY)
@@ -41,7 +41,8 @@ lint: $(TEST_READY)
 bench: $(TEST_READY)
 	$(BIN)/python tests/bench/harness_cost.py
 
-# Ten minutes on a free core; the first run installs the other detectors and takes twenty more for their answers.
+# Eleven minutes on a free core; the first run installs the other detectors and takes twenty more for their answers and
+# twenty, shared by all cores, for the simulated fleets.
 DATA ?= ../shared/data
 bench-detection: $(TEST_READY)
 	$(BIN)/python tests/bench/detection $(DATA) $(if $(ONLY),--only $(ONLY))

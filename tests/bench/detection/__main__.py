@@ -1,10 +1,10 @@
-"""How well the screen finds level shifts, beside what others find: the measured part of docs/detection.md.
+"""How well level shifts are found and changes filed, beside what others do: the measured part of docs/detection.md.
 
 `make bench-detection DATA=../shared/data` or `python tests/bench/detection DATA` measures everything and writes it into
 docs/detection.md; `--only knobs` one part of it; `--out FILE` writes elsewhere. Needs the labelled public histories
 and, in a folder `tools` beside them, evalkit.py, fleet.py and fleet.yaml; the product needs neither. The other
-detectors are installed into `--cache`, where their answers are kept: ten minutes, the first time twenty more on a
-free core. Seeds are fixed.
+detectors are installed into `--cache`, where their answers and what simulated fleets came to are kept: eleven minutes
+on a free core, the first time twenty more for either; the fleets use all cores. Seeds are fixed.
 """
 
 import argparse
@@ -25,6 +25,7 @@ PARTS = {  # module: heading
     "cost": "Time and memory",
     "agreement": "The nightly beside the replay",
     "ranking": "Ranking: suspects of the first three nights",
+    "filing": "Filing on a simulated fleet",
 }
 NEEDED = (  # seen from the folder of the histories
     *(f"{name}/series.csv" for name in ("sandmark", "aa", "visual")),
@@ -37,7 +38,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="the folder of the labelled histories; its tools lie beside it")
     parser.add_argument("--only", choices=PARTS, action="append", help="may be repeated; all parts without it")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "detection.md", help="a page with the two markers")
-    parser.add_argument("--cache", type=Path, default=ROOT / ".bench-detection", help="for the other detectors")
+    parser.add_argument("--cache", type=Path, default=ROOT / ".bench-detection", help="of answers that take minutes")
     arguments = parser.parse_args()
     data = arguments.data.resolve()
     missing = [name for name in NEEDED if not (data / name).exists()]

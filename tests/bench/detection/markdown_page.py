@@ -37,5 +37,13 @@ def with_interval(value: float, interval: tuple[float, float], digits: int = 2, 
     return f"{value:{sign}.{digits}f} [{low:{sign}.{digits}f}, {high:{sign}.{digits}f}]"
 
 
+def pooled_rate(rate: Sequence[float] | None, digits: int = 2) -> str:
+    """As the fleet's judge gives it: value, low, high; of one seed the value alone; nothing where there is none."""
+    if not rate:
+        return ""
+    value, *interval = rate
+    return with_interval(value, (interval[0], interval[1]), digits) if interval else f"{value:.{digits}f}"
+
+
 def verdict(reached: bool) -> str:
     return "reached" if reached else "**missed**"

@@ -1,11 +1,13 @@
 """Whether what a build slows is among the first suspects of the first nights: a simulated fleet, night by night."""
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fleet
 import numpy as np
-import yaml
+from fleet_runs import TOP, fleet_runs, load_scenarios
 from markdown_page import table, verdict, with_interval
 from scores import rate_interval
 
@@ -14,7 +16,8 @@ from baselines.screening.noise import running_scale
 from baselines.screening.shifts import KNOBS, WINDOW, replay
 
 SCENARIO, SEEDS = "steps_only", range(1, 11)
-TOP, FIRST_NIGHTS = 50, 3
+CONFIRMED_SCENARIO, CONFIRMED_SEEDS = "mixed", range(1, 21)
+FIRST_NIGHTS = 3
 FLOORS = {0.03: 0.60, 0.05: 0.80}
 SIZES = (0.01, 0.02, 0.03, 0.05, 0.10, 0.20)
 
@@ -27,8 +30,26 @@ class Hit:
 
 
 def measure(data: Path, cache: Path) -> str:
-    scenario = yaml.safe_load((data.parent / "tools" / "fleet.yaml").read_text())[SCENARIO]
-    seeds = [hits_of_fleet(fleet.Fleet(scenario, seed)) for seed in SEEDS]
+    scenarios = load_scenarios(data)
+    scenario = scenarios[SCENARIO]
+    seeds = [hits_of_screen(fleet.Fleet(scenario, seed)) for seed in SEEDS]
+    confirmed = hits_of_confirming(scenarios, cache)
+    return (
+        f"Simulated fleet, scenario {SCENARIO}, seeds {SEEDS[0]} - {SEEDS[-1]}: {scenario['tests']} tests, "
+        f"{scenario['nights']} nights, each night's value the median of three processes. Share of (step, test) whose "
+        f"test is among the {TOP} first suspects of one of the first {FIRST_NIGHTS} nights with the step, in either "
+        "direction; tests of the wild class not counted; levels that the replay (default) reported are the new "
+        "baseline from the next night on. Ranked by the screen's evidence. Brackets: bootstrap over seeds.\n\n"
+        f"{table(rows_by_size(seeds))}\n"
+        f"Scenario {CONFIRMED_SCENARIO}, seeds {CONFIRMED_SEEDS[0]} - {CONFIRMED_SEEDS[-1]}, with drifts and two new "
+        "drivers, the whole of confirming at work: what it confirmed is the new baseline, what is slow by a driver is "
+        f"told apart. The same share of the first {TOP} in the order in which it would measure them again, before its "
+        "limits; a test that it confirmed in one of those nights counts as well.\n\n"
+        f"{table(rows_by_size(confirmed))}"
+    )
+
+
+def rows_by_size(seeds: list[list[Hit]]) -> list[list[str]]:
     rows = [["step", "among the first", "quiet", "noisy", "floor"]]
     for size in SIZES:
         share = share_found(seeds, size)
@@ -41,14 +62,7 @@ def measure(data: Path, cache: Path) -> str:
                 "" if floor is None else f">= {floor} {verdict(share[0] >= floor)}",
             ]
         )
-    return (
-        f"Simulated fleet, scenario {SCENARIO}, seeds {SEEDS[0]} - {SEEDS[-1]}: {scenario['tests']} tests, "
-        f"{scenario['nights']} nights, each night's value the median of three processes. Share of (step, test) whose "
-        f"test is among the {TOP} first suspects of one of the first {FIRST_NIGHTS} nights with the step, in either "
-        "direction; tests of the wild class not counted; levels that the replay (default) reported are the new "
-        "baseline from the next night on. Ranked by the screen's evidence. Brackets: bootstrap over seeds.\n\n"
-        f"{table(rows)}"
-    )
+    return rows
 
 
 def most_suspect_first(logs: np.ndarray, since: np.ndarray) -> np.ndarray:
@@ -59,7 +73,7 @@ def most_suspect_first(logs: np.ndarray, since: np.ndarray) -> np.ndarray:
     return np.argsort(-np.maximum(*scores), kind="stable")
 
 
-def hits_of_fleet(simulated: fleet.Fleet) -> list[Hit]:
+def hits_of_screen(simulated: fleet.Fleet) -> list[Hit]:
     nights = range(simulated.n_nights)
     values = [np.median(simulated.night_values(night, simulated.runner(night)), axis=1) for night in nights]
     logs = np.log(np.stack(values, axis=1))
@@ -71,14 +85,36 @@ def hits_of_fleet(simulated: fleet.Fleet) -> list[Hit]:
         for night in sorted(wanted)
         if night < simulated.n_nights
     }
-    hits = []
-    for event in steps:
+    return hits(simulated, first)
+
+
+def hits_of_confirming(scenarios: dict[str, Any], cache: Path) -> list[list[Hit]]:
+    runs = fleet_runs(scenarios, [(CONFIRMED_SCENARIO, seed) for seed in CONFIRMED_SEEDS], cache)
+    return [
+        hits(
+            fleet.Fleet(scenarios[CONFIRMED_SCENARIO], seed),
+            {
+                night: {*first, *confirmed}
+                for night, (first, confirmed) in enumerate(zip(run.first, run.confirmed, strict=True))
+            },
+        )
+        for seed, run in zip(CONFIRMED_SEEDS, runs, strict=True)
+    ]
+
+
+def hits(simulated: fleet.Fleet, shown: Mapping[int, Set[int]]) -> list[Hit]:
+    """shown: by night, the tests that somebody would have looked at."""
+    found = []
+    for event in simulated.build_events:
+        if event["kind"] != "step":
+            continue
         size = event["size"] if event["size"] > 0 else 1 / (1 + event["size"]) - 1
+        first_nights = [shown.get(event["build"] + later, set()) for later in range(FIRST_NIGHTS)]
         for test in map(int, event["tests"]):
-            shown = [first.get(event["build"] + later, set()) for later in range(FIRST_NIGHTS)]
             if simulated.noise_class[test] != "wild":
-                hits.append(Hit(round(size, 4), str(simulated.noise_class[test]), any(test in one for one in shown)))
-    return hits
+                noise = str(simulated.noise_class[test])
+                found.append(Hit(round(size, 4), noise, any(test in night for night in first_nights)))
+    return found
 
 
 def levels_begin(reports, night: int) -> np.ndarray:
