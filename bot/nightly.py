@@ -144,28 +144,31 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
         )
     store_run(store, run)
     keep_build(config, store, run.header.build)
-    if config.canary is not None:
-        _store_canaries(store, file)
+    not_stored = [] if config.canary is None else _store_canaries(store, file)
     from bot.confirmation import asks_folder, confirm_here  # numpy and scipy take longer than most commands do
 
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began, confirm)
     shutil.rmtree(asks_folder(config), ignore_errors=True)
+    for path in not_stored:  # only now: until the night is concluded, its next start tries to store them again
+        aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+        console.print(f"canaries that could not be stored are kept as {aside}", markup=False)
     return code
 
 
-def _store_canaries(store: Store, file: Path) -> None:
-    """What cannot be stored is kept beside, and stops no night."""
-    files = [path for turn in TURNS if (path := canary_file(file, turn)).exists()]
-    for path in files:
+def _store_canaries(store: Store, file: Path) -> list[Path]:
+    """Returns the files of those that could not be stored, which is told and stops no night."""
+    failed = []
+    for path in (canary_file(file, turn) for turn in TURNS):
+        if not path.exists():
+            continue
         try:
-            failed = store_canaries(store, [read_run(path)])
+            stored = not store_canaries(store, [read_run(path)])
         except SentinelError as problem:
             tell_of_canaries(path.name, [str(problem)])
-            failed = [path.name]
-        if failed:
-            aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
-            console.print(f"kept as {aside}", markup=False)
+            stored = False
+        failed += [] if stored else [path]
+    return failed
 
 
 def measure(config: NightlyConfig, file: Path) -> Run:

@@ -178,6 +178,9 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
             [one["title"] for one in summary["issues"]],
         )
     )
+    canaries = summary["canaries"]
+    if canaries is not None and (canaries["moved"] or canaries["failing"]):
+        annotate("warning", "canaries", canaries["sentence"])
     if code == EXIT_CLEAN:
         return
     annotate("warning" if code == EXIT_REGRESSION else "error", f"nightly: {report.verdict}", report.reason)

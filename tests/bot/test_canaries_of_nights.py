@@ -10,16 +10,17 @@ from night_factory import A, B, record, run_of, shards_of
 from baselines.canaries import read_canaries
 from baselines.store import open_store
 from bot import nightly as nightly_module
-from bot.canary import canary_command, require_canaries, store_canaries
+from bot.canary import canary_command, require_canaries
 from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.outbox import Outbox
 from bot.nightly import run_nightly
 from bot.readiness import require_ready
 from bot.sharded import conclude_files, make_plan
+from bot.workflow import _tell_conclusion
 from torchbenchmark.canaries.measuring import canary_file, not_measured
 from torchbenchmark.canaries.settings import CanarySettings
-from torchbenchmark.records import CanaryOf, Run, Status, replace_lines
+from torchbenchmark.records import CanaryOf, Run, Status, read_run, replace_lines
 from torchbenchmark.registry import load_suite
 
 SETTINGS = CanarySettings(python="/opt/canary/bin/python")
@@ -117,7 +118,7 @@ def test_canaries_are_stored_with_their_night_and_what_they_say_stands_in_the_su
     assert not tonight.failures and len(tonight.tests) >= 5
 
 
-def test_a_night_whose_canaries_moved_has_a_reason_to_suspect_the_environment(config, tmp_path):
+def test_a_night_whose_canaries_moved_has_a_reason_to_suspect_the_environment(config, tmp_path, monkeypatch, capsys):
     for day in range(8):
         night = run_of(day, GOOD)
         _, summary = conclude(config, tmp_path, night, *canaries_of(night, 1.0 + 0.0002 * (day % 3)))
@@ -129,6 +130,12 @@ def test_a_night_whose_canaries_moved_has_a_reason_to_suspect_the_environment(co
     assert reason == summary["canaries"]["sentence"]
     assert reason.startswith("the frozen build moved: cpu_time of 5 canaries +")
     assert code == 0 and summary["canaries"]["moved"], "no verdict hangs on it"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    capsys.readouterr()
+    _tell_conclusion(code, summary)
+    assert capsys.readouterr().out.startswith(
+        "::warning title=canaries::the frozen build moved: cpu_time of 5 canaries"
+    )
 
 
 def test_a_shard_whose_frozen_build_is_another_is_told(config, tmp_path, capsys):
@@ -262,16 +269,38 @@ def test_a_night_of_long_ago_that_was_measured_is_finished_without_the_canaries_
     assert not list(config.work.glob("tonight*"))
 
 
-def test_canaries_that_cannot_be_stored_are_kept_and_told(config, capsys):
+@pytest.fixture
+def measured(config, monkeypatch) -> Run:
+    """A night that was measured just now, of whose canaries the first cannot be stored and the last cannot be read."""
+    monkeypatch.setenv("TORCHBENCH_BUILDS", str(config.work / "builds"))
     night = run_of(0, GOOD)
-    first, last = canaries_of(night)
-    spoilt = Run(first.header.model_copy(update={"selection": ("dlrm",)}), first.records)
-    assert store_canaries(open_store(config.store), [spoilt, last]) == [spoilt.header.run]
+    night = Run(night.header.model_copy(update={"started": datetime.now(UTC)}), night.records)
+    first, _ = canaries_of(night)
     file = config.work / "tonight.jsonl"
-    replace_lines(canary_file(file, "first"), [spoilt.header, *spoilt.records])
-    canary_file(file, "last").write_text("damaged\n")
-    nightly_module._store_canaries(open_store(config.store), file)
+    replace_lines(file, [night.header, *night.records])
+    spoilt = first.header.model_copy(update={"selection": ("dlrm",)})
+    replace_lines(canary_file(file, "first"), [spoilt, *first.records])
+    return night
+
+
+def test_canaries_that_cannot_be_stored_are_kept_and_told(config, measured, capsys):
+    assert run_nightly(config) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "the first canaries of run r0000: not stored: run r0000-canary-first measured only dlrm" in said
-    assert len(list(config.work.glob("abandoned-*.canary-*.jsonl"))) == 2
+    (kept,) = config.work.glob("abandoned-*.canary-first.jsonl")
+    assert not read_run(kept).missing
     assert not list(config.work.glob("tonight*"))
+
+
+def test_canaries_that_cannot_be_stored_are_tried_again_until_the_night_is_concluded(config, measured, monkeypatch):
+    def no_conclusion(*_):
+        raise BotError("killed here")
+
+    monkeypatch.setattr(nightly_module, "conclude", no_conclusion)
+    with pytest.raises(BotError, match="killed here"):
+        run_nightly(config)
+    held = {path.name: path.read_bytes() for path in config.work.glob("tonight*.jsonl")}
+    assert held.keys() == {"tonight.jsonl", "tonight.canary-first.jsonl", "tonight.canary-last.jsonl"}
+    with pytest.raises(BotError, match="killed here"):
+        run_nightly(config)
+    assert {path.name: path.read_bytes() for path in config.work.glob("tonight*.jsonl")} == held
