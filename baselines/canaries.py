@@ -206,11 +206,16 @@ def moved(
             else f"no canary has {channel} tonight"
         )
         return CanaryMove(False, channel, failing=failing, why_not=why_not)
-    total = sum(max(-CLIP, min(one.z, CLIP)) for one in judged) / math.sqrt(len(judged))
+    total = combined([one.z for one in judged])
     # A median of n values has pi / 2 times the variance of their mean.
     error = math.sqrt(math.pi / 2 * sum(one.error**2 for one in judged)) / len(judged)
     shift = statistics.median(one.shift for one in judged)
     return CanaryMove(abs(total) > LIMIT, channel, total, shift, error, tuple(judged), failing)
+
+
+def combined(z: Sequence[float]) -> float:
+    """The mean of z, clipped, in its standard errors if all have a deviation of 1 and are independent."""
+    return sum(max(-CLIP, min(one, CLIP)) for one in z) / math.sqrt(len(z))
 
 
 _Nights = list[tuple[datetime, float]]
