@@ -6,6 +6,7 @@ same, a night comes to the same: a killed one goes on.
 
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -40,6 +41,7 @@ from baselines.screening.shift_test import BoolArray
 
 HISTORY_FOR_ONSET = 30  # nights that an onset is looked for in
 WAITING_NIGHTS = 14  # for an answer on another night: then what was confirmed is a candidate like others
+NEWCOMERS_NIGHTS = 5  # of a new series on each of several runners, which tell what it differs by between them
 JOINED_NIGHTS = 3  # after a note on the environment: another runner that follows is told there
 STRAGGLERS_NIGHTS = 21  # after a build that moved most of the class
 _FIRST = 1e6  # above any score
@@ -111,6 +113,8 @@ class _Night:
             self._meet_environments(len(seen.nights) - 1)
             self._align_environments(len(seen.nights) - 1)
             state.aligned = True
+            self.rows = self._rows()
+        if self._align_newcomers():
             self.rows = self._rows()
         state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)
         state.accounts.nights += 1
@@ -238,6 +242,28 @@ class _Night:
         """One that no night of the window ran in is met anew if it comes back: daily new names would pile up."""
         shown = set(self.seen.environments)
         self.state.eras = [era for era in self.state.eras if era.environment in shown]
+
+    def _align_newcomers(self) -> bool:
+        """A series that came after the runners were aligned has its own difference between them: that of its first
+        nights on each, before much can have happened to it. Whether there was any."""
+        found = False
+        aligned = [era for era in self.state.eras if era.shifts]
+        for row, name in enumerate(self.names):
+            lacking = [era for era in aligned if name not in era.shifts]
+            if len({era.runner for era in lacking}) < 2:
+                continue
+            first: dict[str, list[float]] = {}
+            for night in np.flatnonzero(np.isfinite(self.seen.logs[row])):
+                era = self.state.era_of(self.seen.nights[night], self.seen.environments[night])
+                if any(era is one for one in lacking) and len(first.setdefault(era.runner, [])) < NEWCOMERS_NIGHTS:
+                    first[era.runner].append(float(self.seen.logs[row, night]))
+            known = {runner: statistics.median(logs) for runner, logs in first.items() if len(logs) == NEWCOMERS_NIGHTS}
+            if len(known) == len({era.runner for era in lacking}):
+                reference = known[lacking[0].runner]
+                for era in lacking:
+                    era.shifts[name] = known[era.runner] - reference
+                found = True
+        return found
 
     # --- the environment ------------------------------------------------------------------------------------------
 

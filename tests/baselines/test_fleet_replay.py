@@ -167,6 +167,14 @@ def test_tests_that_are_missing_or_new_are_found_when_they_are_there(seed):
     assert found[1]["onset_lo"] <= 45 <= found[1]["onset_hi"]
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_new_tests_on_runners_that_take_turns_are_held_against_both(seed):
+    new = [{"test": test, "first": 0, "last": 20} for test in (6, 7)]
+    step = {"build": 45, "size": 0.02, "tests": [3, 6, 7]}
+    found = alerts({"runners": 2, "alternate": True, "missing": new, "steps": [step]}, seed)
+    assert [(one["night"], one["tests"]) for one in found] == [(45, [3, 6, 7])]
+
+
 def test_what_the_detector_must_not_see_raises_and_nothing_of_the_future_is_asked(monkeypatch):
     fleet = SmallFleet({"steps": [STEP], "nights": 34}, 1)
     for name, arguments in (("truth", (3,)), ("build_events", None), ("env_events", None)):
