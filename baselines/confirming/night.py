@@ -15,7 +15,7 @@ import numpy as np
 
 from baselines.confirming import environment
 from baselines.confirming.bench import Bench
-from baselines.confirming.levels import Moved, Rows, level_before, moved
+from baselines.confirming.levels import FEWEST_NIGHTS, Moved, Rows, level_before, moved
 from baselines.confirming.onset import date_onset
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
@@ -222,13 +222,19 @@ class _Night:
         return shifts
 
     def _align_environments(self, nights: int) -> None:
-        """Those that took turns in the first nights differ by their medians; none of them is a change."""
+        """Those that took turns in the first nights differ by their medians; none of them is a change. One of a night
+        or two is not known yet."""
         nights_of: dict[int, list[int]] = {}
         for night in range(nights):
             era = self.state.era_of(self.seen.nights[night], self.seen.environments[night])
             if era is not None:
                 nights_of.setdefault(self.state.eras.index(era), []).append(night)
         if len(nights_of) < 2:
+            return
+        nights_of = {index: several for index, several in nights_of.items() if len(several) >= FEWEST_NIGHTS}
+        self.state.eras = [self.state.eras[index] for index in nights_of]
+        nights_of = dict(enumerate(nights_of.values()))
+        if not nights_of:
             return
         medians = {index: row_medians(self.seen.logs[:, nights]) for index, nights in nights_of.items()}
         reference = medians[min(medians)]

@@ -205,6 +205,14 @@ def test_a_fortnight_of_which_the_last_night_failed_is_aligned_on_the_next():
     assert not any(one.notes or one.tried for one in outcomes) and asked.measured == []
 
 
+def test_of_a_long_history_with_a_new_name_every_night_no_night_is_aligned_away():
+    logs = stepped(calm(20, 60), [3], 50, 0.03)
+    names = tuple(f"up since {night}" for night in range(60))
+    state, outcomes = nights(logs, (50, 51), machine(logs, None, 3), ClassState(), environments=names)
+    assert [one.trial.key.test[10:13] for one in outcomes[0].tried] == ["m03"]
+    assert kinds(outcomes) == [[], ["regression"]] and len(state.eras) == 2
+
+
 def test_a_straggler_is_not_asked_about_a_build_that_is_gone():
     logs = stepped(calm(20, 60), MOST, 40, 0.03)
     state, outcomes = nights(logs, (40, 41), machine(logs))
