@@ -1,6 +1,7 @@
 """What is stored between nights is all that the next night needs, and a night can be begun again."""
 
 import functools
+import random
 
 import pytest
 from small_fleet import SmallFleet, seen_of
@@ -97,3 +98,50 @@ def test_onsets_have_the_nights_in_common_that_lie_in_all():
     assert common([one, other]) == Onset(low=when[3], high=when[4])
     assert common([one, other, third]) is None and common([one]) == one
     assert one.overlaps(other) and not one.overlaps(third)
+
+
+class Flaky(FleetBench):
+    """A fifth of the builds is gone, a pair in seven fails, one in twenty comes without its channel, and on some nights
+    nothing can be measured."""
+
+    def __init__(self, fleet: SmallFleet, night: int, seed: int) -> None:
+        super().__init__(fleet, night, seed)
+        self._chance = random.Random(f"flaky {seed} {night}")
+        self._dead = self._chance.random() < 0.15
+        self._gone = {build for build in range(night) if self._chance.random() < 0.2}
+
+    def has(self, build: str) -> bool:
+        return int(build.removeprefix("build")) not in self._gone
+
+    def pairs(self, wanted, rounds, decided, runner=0):
+        assert all(self.has(build) for one in wanted for build in (one.base, one.head))
+        found = super().pairs(wanted, rounds, decided, runner)
+        return [[self._spoiled(pair) for pair in pairs if self._works(0.15)] for pairs in found]
+
+    def again(self, tests, build, processes):
+        assert self.has(build)
+        return {test: values for test, values in super().again(tests, build, processes).items() if self._works(0.1)}
+
+    def _works(self, failing: float) -> bool:
+        return self._chance.random() > failing and not self._dead
+
+    def _spoiled(self, pair):
+        return pair if self._chance.random() > 0.05 else {}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_fails_a_night_ends_the_same_if_it_is_begun_again_and_what_is_filed_holds_together(seed):
+    fleet = SmallFleet(SCENARIOS["much"] | {"runners": 1 + seed % 2, "alternate": seed == 1}, seed)
+    chance, state, filed = random.Random(seed), ClassState(), []
+    for night in range(fleet.n_nights):
+        if chance.random() < 0.08:
+            continue  # nothing was detected that night
+        seen, other = seen_of(fleet, night, window=30), ClassState.model_validate_json(state.model_dump_json())
+        outcome = run_night(seen, state, Flaky(fleet, night, seed), RULES)
+        assert run_night(seen, other, Flaky(fleet, night, seed), RULES) == outcome
+        assert other == ClassState.model_validate_json(state.model_dump_json())
+        filed += outcome.filed
+    assert filed
+    for one in filed:
+        assert one.onset.low <= one.onset.high <= one.night
+        assert all(interval.base < one.onset.high and interval.head == one.night for interval in one.intervals)
