@@ -58,7 +58,8 @@ class Outcome:
     again: list[Again] = field(default_factory=list)
     confirmed: list[SeriesKey] = field(default_factory=list)  # tonight, whether or not filed
     intervals: list[tuple[Interval, bool]] = field(default_factory=list)  # and whether of a confirmed change
-    ranks: FloatArray = field(default_factory=lambda: np.empty(0))  # of every series, by its nights alone, no limit yet
+    # Of every series, by its nights alone, before any limit.
+    ranks: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
