@@ -472,6 +472,8 @@ class _Night:
             one.prior = level + again.effect if math.isfinite(level) else None
             one.weight = self.rules.prior_of_a_step
             one.carried, one.resting, one.futile = None, 0, 0
+            if state.build is not None and self.names[row] in state.build.effects:
+                state.build.effects[self.names[row]] = 0.0  # beyond this level, which tonight's build is in
         if there:
             self._file_changes(self._dated_with_a_build(there))
             self.rows = self._rows()

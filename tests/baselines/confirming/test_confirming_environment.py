@@ -90,6 +90,17 @@ def test_a_build_that_slowed_most_tests_waits_for_the_next_night_on_which_they_r
     assert kinds(outcomes) == [[], [], []] and state.build is None
 
 
+def test_a_change_that_is_filed_on_the_night_of_a_build_that_slows_most_is_not_counted_twice():
+    logs = stepped(stepped(calm(20, 60), [15], 49, 0.03), [*MOST, 15], 50, 0.03)
+    step, both = shifted(0.03, 15), shifted(1.03**2 - 1, 15)
+    asked = machine(logs)
+    asked.ratio = lambda wanted, *others: (both if int(wanted.head[5:]) >= 50 else step)(wanted, *others)
+    state, outcomes = nights(logs, (49, 50, 51), asked)
+    assert [[one.of_a_build for one in outcome.filed] for outcome in outcomes] == [[], [False], [True]]
+    before = np.median(logs[15, :49])
+    assert state.series[NAMES[15]].prior - before == pytest.approx(2 * np.log1p(0.03), abs=0.008)
+
+
 def test_tests_that_are_not_back_after_a_fortnight_end_the_wait():
     logs = stepped(calm(20, 80), MOST, 50, 0.03)
     logs[:12, 51:] = np.nan
