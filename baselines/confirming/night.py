@@ -393,7 +393,8 @@ class _Night:
             if one.pending is not None:
                 continue
             one.segment, one.weight = pending.night, rules.prior_of_a_step
-            one.prior = float(level[row]) + pending.effects[self.names[row]]
+            known = float(level[row])
+            one.prior = known + pending.effects[self.names[row]] if math.isfinite(known) else None
             one.carried, one.resting, one.futile = None, 0, 0
         self._file(
             Filed(
@@ -498,7 +499,9 @@ class _Night:
             asked = [
                 index
                 for index, (_, pending, _) in enumerate(found)
-                if pending.kind == filed.kind and not pending.onset.overlaps(filed.onset)
+                if pending.kind == filed.kind
+                and pending.base < filed.onset.low  # a build that has it in it cannot be what it was measured from
+                and not pending.onset.overlaps(filed.onset)
             ]
             trials = [
                 Trial(

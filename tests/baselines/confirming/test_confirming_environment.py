@@ -7,7 +7,7 @@ from small_fleet import CHANNEL, ScriptedBench, calm, known_state, seen_of_logs,
 
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
-from baselines.confirming.state import ClassState
+from baselines.confirming.state import ClassState, SeriesState
 
 RULES = Rules()
 NAMES = [f"test_eval[m{row:02}-cuda-eager] {CHANNEL}" for row in range(20)]
@@ -233,6 +233,30 @@ def test_a_straggler_is_not_asked_about_a_build_that_is_gone():
     _, outcomes = nights(late, range(50, 53), asked, state)
     filed = [one for outcome in outcomes for one in outcome.filed]
     assert [one.series for one in filed] == [(NAMES[15],)] and not filed[0].of_a_build
+
+
+def test_a_change_measured_from_a_later_build_is_not_told_with_an_earlier_one_that_moved_its_test_too():
+    logs = stepped(stepped(calm(20, 60), MOST, 40, 0.03), [3], 50, 0.03)
+    state, outcomes = nights(logs, (40, 41), machine(logs))
+    (build,) = outcomes[1].filed
+    assert build.of_a_build and NAMES[3] in build.series
+    asked = machine(logs)
+    asked.ratio = lambda wanted, *others: shifted(0.03, *MOST, 15)(wanted, *others)  # of either build, if it is asked
+    _, outcomes = nights(logs, range(42, 53), asked, state)
+    (filed,) = [one for outcome in outcomes for one in outcome.filed]
+    assert filed.series == (NAMES[3],) and filed.id != build.id and not filed.of_a_build
+    assert filed.onset.low <= when(50) <= filed.onset.high
+
+
+def test_a_level_that_is_not_known_is_stored_as_that():
+    """A test whose segment began the night before a build that slows most: the effect could be added to nothing."""
+    logs = stepped(calm(20, 60), range(14), 50, 0.03)
+    state = known_state(seen_of_logs(logs, until=50))
+    state.series[NAMES[13]] = SeriesState(segment=when(49))
+    state, outcomes = nights(logs, (50, 51), machine(logs), state)
+    assert NAMES[13] in outcomes[1].filed[0].series
+    assert state.series[NAMES[13]].prior is None
+    assert ClassState.model_validate_json(state.model_dump_json()) == state
 
 
 def test_one_process_a_night_says_what_a_pair_may_spread_by_at_most():
