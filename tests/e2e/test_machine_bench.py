@@ -84,6 +84,12 @@ def test_pairs_share_the_rounds_of_their_builds_and_leave_when_they_are_decided(
     assert {pair.test for pair in second.pairs} == {DLRM}
     assert bench.processes_used == 2 * 5
 
+    lines, first_time = measured_lines(folder), list(asked)
+    asked.clear()
+    again = bench_in(folder, pythons)
+    assert again.pairs(wanted, 2, decided) == found and asked == first_time, "as if it were measured now"
+    assert measured_lines(folder) == lines and again.processes_used == 2 * 5
+
     other = bench_in(folder, pythons)
     with pytest.raises(BotError, match=r"001\.json: was begun before a kill, and asked for something else; remove"):
         other.pairs(wanted[:2], 2, decided)
