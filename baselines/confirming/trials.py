@@ -64,7 +64,7 @@ def try_all(trials: Sequence[Trial], bench: Bench, rules: Rules, most_pairs: flo
 
     Returns them with the number of pairs of processes. Trials of one test and base share their pairs.
     """
-    wanted = list(dict.fromkeys(trial.wanted for trial in trials))
+    wanted = list(_each_once(trials))
     found: list[Tried] = []
     spent = 0
     for first in range(0, len(wanted), rules.lanes):
@@ -88,6 +88,11 @@ def try_all(trials: Sequence[Trial], bench: Bench, rules: Rules, most_pairs: flo
                 ratios = _of(trial, pairs)
                 found.append(Tried(trial, trial.judged(ratios, rules), ratios, begun=left >= 1))
     return found, spent
+
+
+def _each_once(trials: Sequence[Trial]) -> dict[PairsWanted, int]:
+    """What is wanted, with its index: trials of two channels of a test share their pairs."""
+    return {wanted: index for index, wanted in enumerate(dict.fromkeys(trial.wanted for trial in trials))}
 
 
 def _of(trial: Trial, pairs: Sequence[LogRatios]) -> tuple[float, ...]:
@@ -138,36 +143,44 @@ def _asked(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> 
         most_pairs=rules.persistent_pairs,
     )
     trials = [replace(trial, candidates=1, carried=()) for trial in trials]
+    wanted = _each_once(trials)
 
     def decided(so_far: Sequence[Sequence[LogRatios]]) -> Collection[int]:
-        return [
-            index
-            for index, (trial, pairs) in enumerate(zip(trials, so_far, strict=True))
-            if trial.judged(_of(trial, pairs), once).verdict != "continue"
-        ]
+        left = {
+            trial.wanted
+            for trial in trials
+            if trial.judged(_of(trial, so_far[wanted[trial.wanted]]), once).verdict == "continue"
+        }
+        return [index for one, index in wanted.items() if one not in left]
 
     if not trials:
         return [], 0
-    measured = bench.pairs([trial.wanted for trial in trials], once.most_pairs, decided, runner)
-    verdicts = [trial.judged(_of(trial, pairs), once).verdict for trial, pairs in zip(trials, measured, strict=True)]
+    measured = bench.pairs(list(wanted), once.most_pairs, decided, runner)
+    verdicts = [trial.judged(_of(trial, measured[wanted[trial.wanted]]), once).verdict for trial in trials]
     return verdicts, sum(map(len, measured))
 
 
 def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> list[tuple[Again, int]]:
-    """The effect and its interval from new pairs, none of which decided anything; with the pairs that each took."""
+    """The effect and its interval from new pairs, none of which decided anything; with the pairs that each took, those
+    that several share counted for the first of them."""
     if not trials:
         return []
-    measured = bench.pairs([trial.wanted for trial in trials], rules.interval_pairs, lambda so_far: (), runner)
-    found = []
-    for trial, pairs in zip(trials, measured, strict=True):
+    wanted = _each_once(trials)
+    measured = bench.pairs(list(wanted), rules.interval_pairs, lambda so_far: (), runner)
+    found: list[tuple[Again, int]] = []
+    counted: set[PairsWanted] = set()
+    for trial in trials:
+        pairs = measured[wanted[trial.wanted]]
+        spent = 0 if trial.wanted in counted else len(pairs)
+        counted.add(trial.wanted)
         ratios = _of(trial, pairs)
         try:
             interval = signed_rank_interval(ratios, rules.level)
         except ValueError:  # too few pairs ended well for an interval of this level
-            found.append((Again(trial, False, answered=False), len(pairs)))
+            found.append((Again(trial, False, answered=False), spent))
             continue
         again = Again(
             trial, True, effect=hodges_lehmann(ratios), low=interval.low, high=interval.high, log_ratios=ratios
         )
-        found.append((again, len(pairs)))
+        found.append((again, spent))
     return found

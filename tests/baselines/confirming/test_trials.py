@@ -110,3 +110,16 @@ def test_too_few_pairs_that_end_well_make_no_interval_and_cost_what_they_are():
     bench = ScriptedBench(lambda wanted, number, runner: {CHANNEL: WIN} if number < 5 else None)
     ((again, spent),) = intervals([trial("a")], bench, RULES)
     assert (again.persistent, spent) == (False, 5)
+
+
+def test_two_channels_of_a_test_that_are_asked_again_share_their_pairs_and_pay_once():
+    bench = ScriptedBench(
+        lambda wanted, number, runner: {CHANNEL: WIN + 0.001 * number, "other": WIN if number % 3 else LOSS}
+    )
+    both, spent = ask_again([trial("a"), trial("a", channel="other")], bench, RULES, 0)
+    assert [again.persistent for again in both] == [True, False]
+    asked = [(one.test, pairs) for one, pairs in bench.asked]
+    assert asked == [("a", RULES.persistent_pairs), ("a", RULES.interval_pairs)], "no machine is asked twice at once"
+    assert spent == RULES.persistent_pairs + RULES.interval_pairs
+    (first, of_first), (second, of_second) = intervals([trial("a"), trial("a", channel="other")], bench, RULES)
+    assert (of_first, of_second) == (RULES.interval_pairs, 0) and first.low > 0 and second.low < first.low
