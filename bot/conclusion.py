@@ -29,7 +29,7 @@ from baselines.series import NightSummary, summarise
 from baselines.store import Store
 from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
-from bot.confirmation_report import still_slow, with_confirmation
+from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, Alert, apply_report, masks
@@ -84,7 +84,7 @@ def conclude(
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     state, _ = read_state(store, tonight.suite, tonight.machine_class)
     canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
-    report = judge(store, tonight, policy, masks(alerts), canaries)
+    report = judge(store, tonight, policy, _both(masks(alerts), waiting_masks(state)), canaries)
     if confirm is not None and report.verdict != "broken":
         outcome = confirm(tonight, report, canaries.sentence if canaries is not None and canaries.moved else "")
         report = report if outcome is None else with_confirmation(report, outcome)
@@ -106,6 +106,10 @@ def conclude(
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries)
     _print_summary(report, scored, filed, config)
     return report.exit_code
+
+
+def _both(one: Mapping[str, list[Mask]], other: Mapping[str, list[Mask]]) -> dict[str, list[Mask]]:
+    return {test: [*one.get(test, ()), *other.get(test, ())] for test in one.keys() | other.keys()}
 
 
 def judge(

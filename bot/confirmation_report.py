@@ -2,10 +2,21 @@
 
 from collections.abc import Collection
 
-from baselines.confirming.state import NightOutcome
+from baselines.confirming.state import ClassState, NightOutcome
 from baselines.report import Report, State
+from baselines.rolling import Mask
 from bot.github.alerts import Alert
 from torchbenchmark.quantity import counted
+
+
+def waiting_masks(state: ClassState) -> dict[str, list[Mask]]:
+    """Per test the nights of a change that is confirmed and not filed yet: no baseline, as those of an alert."""
+    found: dict[str, list[Mask]] = {}
+    for name, one in state.series.items():
+        if one.pending is not None:
+            test, _, _ = name.rpartition(" ")
+            found.setdefault(test, []).append(Mask(one.pending.onset.low, since_open=False))
+    return found
 
 
 def with_confirmation(report: Report, outcome: NightOutcome) -> Report:

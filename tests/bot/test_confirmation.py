@@ -13,7 +13,7 @@ from baselines.runs import run_prefix, store_run
 from baselines.store import open_store
 from bot.conclusion import judge
 from bot.confirmation import confirm_night
-from bot.confirmation_report import with_confirmation
+from bot.confirmation_report import waiting_masks, with_confirmation
 from bot.github.alerts import apply_report, masks
 
 POLICY = load_policy("default")
@@ -62,7 +62,8 @@ class Class:
         self.day += 1
         store_run(self.store, run)
         tonight = add_night(self.store, run_prefix(run.header))
-        report = judge(self.store, tonight, POLICY, masks(self.alerts))
+        state, _ = read_state(self.store, tonight.suite, tonight.machine_class)
+        report = judge(self.store, tonight, POLICY, {**masks(self.alerts), **waiting_masks(state)})
         outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench)
         report = with_confirmation(report, outcome)
         self.alerts = apply_report(self.alerts, report, now=tonight.started)
@@ -85,6 +86,7 @@ def test_a_young_class_confirms_what_the_limits_call_and_files_it_the_night_afte
     assert (first.verdict, first.reason) == ("regression", f"confirmed slower: {A}")
     assert these.alerts == (), "one night is not enough"
     second = these.night({A: values(1.2, 91), B: values(1.0, 91)}, bench)
+    assert second.baseline.build == f"build{nights - 1:04}", "the night that confirmed it is no good one"
     (filed,) = second.confirmation.filed
     assert (filed.kind, list(filed.effects())) == ("regression", [A])
     (alert,) = these.alerts
