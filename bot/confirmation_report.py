@@ -26,11 +26,17 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         return report
     failing = report.tests(State.NEWLY_FAILING)
     slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
+    gone = {name.rpartition(" ")[0] for name in outcome.without_base}
+    unknown = [test for test in report.tests(State.SLOWER) if test in gone]
     told = []
     if failing:
         told.append(f"newly failing: {_few(failing)}")
     if slower:
         told.append(f"confirmed slower: {_few(slower)}")
+    if unknown:  # it may be so, and nobody can say: no issue is filed for it, but the night is no clean one
+        told.append(
+            f"slower by the limits, and not to be confirmed, as no build from before can be had: {_few(unknown)}"
+        )
     if told:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
     tried = counted(len(outcome.tried), "suspect")

@@ -60,6 +60,7 @@ class Outcome:
     intervals: list[tuple[Interval, bool]] = field(default_factory=list)  # and whether of a confirmed change
     # Of every series, by its nights alone, before any limit.
     ranks: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
+    without_base: list[str] = field(default_factory=list)  # candidates whose good builds are all gone
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
@@ -150,6 +151,7 @@ class _Night:
             ),
             gone=tuple(name_of(one.trial.key) for one in outcome.again if not one.persistent),
             waiting=tuple(name for name, one in self.state.series.items() if one.pending is not None),
+            without_base=tuple(outcome.without_base),
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),
             processes=outcome.processes,
@@ -552,6 +554,8 @@ class _Night:
             if base is None or seen.builds[base] == seen.builds[-1]:
                 continue
             base = self._good_night(row, base)
+            if base is None:
+                self.outcome.without_base.append(self.names[row])
             if base is None or seen.builds[base] == seen.builds[-1]:
                 continue
             kind: ChangeKind = "regression" if effect > 0 else "improvement"

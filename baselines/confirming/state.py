@@ -164,6 +164,7 @@ class NightOutcome(_Schema):
     tried: tuple[Measured, ...] = ()
     gone: tuple[str, ...] = ()  # series confirmed earlier that new pairs did not show again
     waiting: tuple[str, ...] = ()  # series confirmed by now and not filed yet
+    without_base: tuple[str, ...] = ()  # series that no build before can be had for, to measure them again
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it

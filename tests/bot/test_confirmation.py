@@ -122,6 +122,8 @@ def test_a_build_that_cannot_be_had_any_more_is_not_asked_for(tmp_path):
     bench = Scripted({A: 0.4}, gone=("build0000",))
     report = these.night({A: values(1.5, 1)}, bench)
     assert report.confirmation.tried == () and bench.asked == []
+    assert report.exit_code == 1 and report.reason.endswith(f"as no build from before can be had: {A}")
+    assert these.alerts == (), "nobody can say whether it is so"
 
 
 def test_a_night_concluded_again_comes_to_the_same_and_measures_nothing(tmp_path):
