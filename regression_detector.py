@@ -45,6 +45,7 @@ from torchbenchmark.channels import CHANNELS
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
+from torchbenchmark.quantity import few
 from torchbenchmark.records import Status, read_run
 from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
@@ -430,12 +431,10 @@ def _judge(
     faster = [row for row in compared if _moved(row.change, per_test) is State.FASTER]
     failing = [row.test for row in rows if row.state is State.NEWLY_FAILING]
     still = [row.test for row in rows if row.state is State.STILL_FAILING and row.alert is not None]
-    findings = [f"{what} failing: {_few(names)}" for what, names in (("newly", failing), ("still", still)) if names]
+    findings = [f"{what} failing: {few(names)}" for what, names in (("newly", failing), ("still", still)) if names]
     if slower:
         worst = sorted(slower, key=lambda row: -row.change)
-        findings.append(
-            f"slower by over {_limit(per_test)}: {_few([f'{row.test} {row.change:+.1%}' for row in worst])}"
-        )
+        findings.append(f"slower by over {_limit(per_test)}: {few([f'{row.test} {row.change:+.1%}' for row in worst])}")
     if total is not None and _total_moved(total.score, total_limit) is State.SLOWER:
         findings.append(f"total {total.score:.1f}, over {_limit(total_limit)} under {TARGET:.0f}")
     if tonight.missing_shards:
@@ -457,7 +456,7 @@ def _judge(
     parts = [
         f"{len(compared)} tests compared, none slower by over {_limit(per_test)}",
         f"total {total.score:.1f}" if total else "",
-        f"faster by over {_limit(per_test)}: {_few([row.test for row in faster])}" if faster else "",
+        f"faster by over {_limit(per_test)}: {few([row.test for row in faster])}" if faster else "",
         f"not compared: {besides}" if besides else "",
     ]
     return Judgement(verdict="clean", reason="; ".join(filter(None, parts)))
@@ -469,11 +468,6 @@ def _count_states(rows: Sequence[Row]) -> str:
 
 def _limit(share: float) -> str:
     return f"{100 * share:.3g}%"
-
-
-def _few(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _parse_alerts(alerts: Any) -> dict[str, datetime]:

@@ -19,7 +19,6 @@ from bot.config import NightlyConfig
 from bot.errors import BotError
 from bot.run_request import run_request
 from torchbenchmark.builds.cache import kept
-from torchbenchmark.builds.folders import remove
 from torchbenchmark.cli import TerminalReporter
 from torchbenchmark.paired.measurement import NothingToCompare, PairsRequest, inspect_sides, measure_pairs, plan_pairs
 from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
@@ -35,6 +34,7 @@ from torchbenchmark.registry import Registry
 from torchbenchmark.runner import resume_run, start_run
 from torchbenchmark.terminal import console
 
+ASKS = "confirm"  # in `work`: what was measured for the asks of a night, until it is concluded
 _NEVER_STARTED = "none"  # the zygote of a process whose model was not imported
 
 
@@ -54,7 +54,7 @@ def bench_of_night(
     """The bench of the machine that has measured tonight, for tonight's build and those of the nights of a history."""
     measured = [tonight.build, *(night.build for night in history)]
     builds = BuildsOfNights(store, config.work / "builds", config.subject, measured)
-    return MachineBench(run_request(config), builds, config.work / "confirming" / tonight.run)
+    return MachineBench(run_request(config), builds, config.work / ASKS / tonight.run)
 
 
 class MachineBench:
@@ -76,10 +76,6 @@ class MachineBench:
         self.folder = folder
         self.processes_used = 0  # measured for the asks so far, before a kill or after it
         self._asks = 0
-
-    def forget(self) -> None:
-        """Remove what was measured; when the night is concluded."""
-        remove(self.folder)
 
     def has(self, build: str) -> bool:
         return self.builds.interpreter(build) is not None

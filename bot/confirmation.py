@@ -3,7 +3,7 @@ only what new pairs show twice is filed."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from functools import partial
 
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
@@ -17,29 +17,15 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
-from bot.bench import MachineBench
-from bot.builds_of_nights import BuildsOfNights
+from bot.bench import bench_of_night
 from bot.config import NightlyConfig
-from bot.run_request import run_request
 
 
 def confirm_here(
     config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report, canary: str
 ) -> NightOutcome | None:
     """Confirm a night on this machine, which has measured it. What was measured lies in `work` until it is removed."""
-
-    def bench(nights: Sequence[NightSummary]) -> Bench:
-        measured = [night.build for night in (*nights, tonight)]
-        builds = BuildsOfNights(store, config.work / "builds", config.subject, measured)
-        request = run_request(config, Path(tonight.build.interpreter))
-        return MachineBench(request, builds, asks_folder(config) / tonight.run)
-
-    return confirm_night(store, tonight, report, policy, bench, canary)
-
-
-def asks_folder(config: NightlyConfig) -> Path:
-    """Where what is measured to confirm a night lies until the night is concluded."""
-    return config.work / "confirm"
+    return confirm_night(store, tonight, report, policy, partial(bench_of_night, config, store, tonight), canary)
 
 
 def confirm_night(

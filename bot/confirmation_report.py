@@ -2,11 +2,11 @@
 
 from collections.abc import Collection
 
-from baselines.confirming.state import ClassState, NightOutcome
+from baselines.confirming.state import ClassState, NightOutcome, test_of
 from baselines.report import Report, State
 from baselines.rolling import Mask
 from bot.github.alerts import Alert
-from torchbenchmark.quantity import counted
+from torchbenchmark.quantity import counted, few
 
 
 def waiting_masks(state: ClassState) -> dict[str, list[Mask]]:
@@ -14,8 +14,7 @@ def waiting_masks(state: ClassState) -> dict[str, list[Mask]]:
     found: dict[str, list[Mask]] = {}
     for name, one in state.series.items():
         if one.pending is not None:
-            test, _, _ = name.rpartition(" ")
-            found.setdefault(test, []).append(Mask(one.pending.onset.low, since_open=False))
+            found.setdefault(test_of(name), []).append(Mask(one.pending.onset.low, since_open=False))
     return found
 
 
@@ -26,16 +25,16 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         return report
     failing = report.tests(State.NEWLY_FAILING)
     slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
-    gone = {name.rpartition(" ")[0] for name in outcome.without_base}
+    gone = set(map(test_of, outcome.without_base))
     unknown = [test for test in report.tests(State.SLOWER) if test in gone]
     told = []
     if failing:
-        told.append(f"newly failing: {_few(failing)}")
+        told.append(f"newly failing: {few(failing)}")
     if slower:
-        told.append(f"confirmed slower: {_few(slower)}")
+        told.append(f"confirmed slower: {few(slower)}")
     if unknown:  # it may be so, and nobody can say: no issue is filed for it, but the night is no clean one
         told.append(
-            f"slower by the limits, and not to be confirmed, as no build from before can be had: {_few(unknown)}"
+            f"slower by the limits, and not to be confirmed, as no build from before can be had: {few(unknown)}"
         )
     if told:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
@@ -59,14 +58,8 @@ def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
     )
     if report.verdict != "clean" or not found:
         return report
-    return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {_few(found)}"})
+    return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {few(found)}"})
 
 
 def _slower_filed(outcome: NightOutcome) -> set[str]:
     return {test for filed in outcome.filed if filed.kind == "regression" for test in filed.effects()}
-
-
-def _few(tests: Collection[str], most: int = 3) -> str:
-    names = list(tests)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

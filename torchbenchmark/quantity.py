@@ -1,5 +1,7 @@
 """Values as people read them: 12.3 ms instead of 0.0123 s, and 1 pair beside 2 pairs."""
 
+from collections.abc import Sequence
+
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
@@ -9,6 +11,12 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 def counted(number: int, noun: str) -> str:
     """With its noun, which takes an s where it is not one."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def quantity(value: float | None, unit: str | None) -> str:

@@ -12,13 +12,13 @@ from baselines.screening import WINDOW
 from baselines.screening.noise import FloatArray
 from baselines.screening.runners import on_one_runner
 from baselines.series import ChannelSummary, NightSummary, Statistic, TestSummary, is_measured_alike
-from torchbenchmark.channels import CHANNELS
+from baselines.series_values import screened_channels
 
 
 def seen_tonight(
     tonight: NightSummary, history: Sequence[NightSummary], policy: Policy, canary: str = ""
 ) -> Seen | None:
-    """What tonight is judged from; None if no test of it has a channel that the policy judges.
+    """What tonight is judged from; None if no test of it has a time that the policy judges.
 
     `history`: the class's nights before it, oldest first. A night that few tests ended in, or that was measured
     otherwise (rounds, budget, threads), is none of them. Tests whose workload was another then have no value there.
@@ -30,7 +30,7 @@ def seen_tonight(
         (SeriesKey(test, judged.channel), judged.statistic)
         for test in tonight.ok_tests
         for judged in policy.for_device(tonight.device)
-        if judged.channel in CHANNELS and judged.channel in tonight.tests[test].channels
+        if judged.channel in screened_channels(tonight.tests[test])
     ]
     if not series:
         return None
@@ -55,7 +55,7 @@ def seen_tonight(
 
 
 def _value(night: NightSummary, tonight: NightSummary, key: SeriesKey, statistic: Statistic) -> tuple[float, float]:
-    """(ln of the value, larger being slower; variance of ln over the processes) of a night; nan where there is none."""
+    """(ln of the value, variance of ln over the processes) of a night; nan where there is none."""
     summary = night.tests.get(key.test)
     if summary is None or not summary.ok or summary.throttled or key.channel not in summary.channels:
         return math.nan, math.nan
@@ -63,10 +63,9 @@ def _value(night: NightSummary, tonight: NightSummary, key: SeriesKey, statistic
     value = channel.location(statistic)
     if channel.unit != now.unit or not value > 0:
         return math.nan, math.nan
-    sign = 1.0 if CHANNELS[key.channel].better == "lower" else -1.0
     each = getattr(channel, statistic)
     usable = len(each) > 1 and min(each) > 0
-    return sign * math.log(value), float(np.var(np.log(each), ddof=1)) if usable else math.nan
+    return math.log(value), float(np.var(np.log(each), ddof=1)) if usable else math.nan
 
 
 def _since_the_workload(logs: FloatArray, tests: Sequence[str], nights: Sequence[NightSummary]) -> FloatArray:

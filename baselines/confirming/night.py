@@ -56,7 +56,6 @@ class Outcome:
     filed: list[Filed] = field(default_factory=list)  # new ones, and updates of earlier ones under their id
     tried: list[Tried] = field(default_factory=list)
     again: list[Again] = field(default_factory=list)
-    confirmed: list[SeriesKey] = field(default_factory=list)  # tonight, whether or not filed
     intervals: list[tuple[Interval, bool]] = field(default_factory=list)  # and whether of a confirmed change
     # Of every series, by its nights alone, before any limit.
     ranks: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
@@ -64,6 +63,11 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
+
+    @property
+    def confirmed(self) -> list[SeriesKey]:
+        """Tonight, whether or not filed."""
+        return [one.trial.key for one in self.tried if one.decision.verdict == "confirmed"]
 
     @property
     def processes(self) -> int:
@@ -319,8 +323,8 @@ class _Night:
             name: float(new) if math.isfinite(new) else float(old)
             for name, new, old in zip(self.names, shift, believed, strict=True)
         }
-        for row, name in enumerate(self.names):
-            one = state.series.setdefault(name, SeriesState())
+        for row in range(len(self.names)):
+            one = state.of(seen.series[row])
             if math.isfinite(shift[row]):
                 one.prior, one.weight = float(level[row]), rules.prior_of_an_environment
             else:  # nothing bridges it: it begins anew
@@ -365,7 +369,6 @@ class _Night:
         self.state.build = PendingBuild(
             night=seen.tonight,
             kind="regression" if sign > 0 else "improvement",
-            base=seen.nights[int(np.median(bases))],
             effects={self.names[row]: float(effect[row]) for row in moved_rows},
         )
 
@@ -391,7 +394,7 @@ class _Night:
             return
         onset = Onset(low=pending.night, high=pending.night)
         for row in rows:
-            one = self.state.series.setdefault(self.names[row], SeriesState())
+            one = self.state.of(seen.series[row])
             if one.pending is not None:
                 continue
             one.segment, one.weight = pending.night, rules.prior_of_a_step
@@ -546,7 +549,7 @@ class _Night:
         state.accounts.candidates += len(admitted)
         trials, onsets = [], []
         for row in admitted:
-            named = self._named(row)
+            named = self.named.get(self.names[row])
             if named is not None and (self.is_young or not passed[row]):
                 onset, base, effect = *self._dated_as_named(named), named.effect
             else:
@@ -588,17 +591,14 @@ class _Night:
                     base=seen.nights[base],
                     confirmed=seen.tonight,
                     onset=onset,
-                    e_value=result.decision.e_value,
-                    effect=result.effect,
                     pair_sd=result.trial.pair_sd,
                 )
                 one.carried = None
                 confirmed.append((row, one.pending))
-                self.outcome.confirmed.append(seen.series[row])
             elif verdict == "futile":
                 self._rest(one, float(scores.score[row]))
             elif result.log_ratios:
-                self._carry(one, result, seen.nights[base])
+                self._carry(one, result)
             elif result.begun and spent:
                 self._rest(one, float(scores.score[row]))  # pairs could be measured tonight, but not of this
         state.accounts.confirmed += len(confirmed)
@@ -613,9 +613,6 @@ class _Night:
                 ],
                 1,
             )
-
-    def _named(self, row: int) -> Named | None:
-        return self.named.get(self.names[row])
 
     def _dated_as_named(self, named: Named) -> tuple[Onset, int]:
         """Anything after the newest night of the baseline may have brought it."""
@@ -686,13 +683,12 @@ class _Night:
             return Onset(low=seen.tonight, high=seen.tonight), None
         return Onset(low=seen.nights[low], high=seen.nights[max(high, low)]), base
 
-    def _carry(self, one: SeriesState, result: Tried, base: datetime) -> None:
+    def _carry(self, one: SeriesState, result: Tried) -> None:
         before = one.carried if result.trial.carried else None
         one.carried = Carried(
             since=before.since if before else self.seen.tonight,
             candidates=result.trial.candidates,
             kind=result.trial.kind,
-            base=base,
             log_ratios=(*result.trial.carried, *result.log_ratios),
         )
 

@@ -24,7 +24,7 @@ class Rules:
 
     bets: tuple[Bet, ...] = SOFT_BETS
     error: float = NIGHTLY_ERROR
-    futile_below: float = 0.2
+    futile_below: float = 0.2  # two lost pairs; E under 1/20, as of sign bets, would take soft ones ten
     futile_by_last_bet: bool = True
     most_pairs: int = MOST_PAIRS
     carried_nights: int = 3  # evidence that was neither enough nor futile is kept so long

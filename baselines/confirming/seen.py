@@ -22,7 +22,7 @@ class Seen:
     series: tuple[SeriesKey, ...]
     nights: tuple[datetime, ...]
     builds: tuple[str, ...]  # one a night
-    environments: tuple[str, ...]  # one a night: what of the machine and harness may move numbers, the runner among it
+    environments: tuple[str, ...]  # one a night: what may move numbers, the runner too where it is not aligned away
     runners: tuple[str, ...]  # one a night
     logs: FloatArray  # (series, nights): ln of the night's value, larger is slower; nan where there is none
     variances: FloatArray  # (series, nights): of ln over the night's processes; nan where there are not two

@@ -46,7 +46,6 @@ class Carried(_Schema):
     since: UtcTime
     candidates: int  # admitted in that night
     kind: ChangeKind
-    base: UtcTime
     log_ratios: tuple[float, ...]
 
 
@@ -57,8 +56,6 @@ class Pending(_Schema):
     base: UtcTime  # the night of the last good build
     confirmed: UtcTime
     onset: Onset
-    e_value: float
-    effect: float  # ln(head / base), of the pairs that confirmed it
     pair_sd: float
 
 
@@ -89,7 +86,6 @@ class PendingBuild(_Schema):
 
     night: UtcTime
     kind: ChangeKind
-    base: UtcTime
     effects: dict[str, float]  # of every series that it moved
 
 
@@ -122,7 +118,7 @@ class Filed(_Schema):
         """By test, the largest of its channels': a share, slower is positive."""
         found: dict[str, float] = {}
         shown = [(one.test, one.effect) for one in self.intervals]
-        shown += [(name.rpartition(" ")[0], effect) for name, effect in self.moved.items()]
+        shown += [(test_of(name), effect) for name, effect in self.moved.items()]
         for test, effect in shown:
             found[test] = effect if test not in found else max(found[test], effect, key=abs)
         return found
@@ -213,6 +209,11 @@ class ClassState(_Schema):
 def name_of(key: SeriesKey) -> str:
     """A series in stored state."""
     return f"{key.test} {key.channel}"
+
+
+def test_of(name: str) -> str:
+    """The test of a series in stored state."""
+    return name.rpartition(" ")[0]
 
 
 def common(onsets: Iterable[Onset]) -> Onset | None:

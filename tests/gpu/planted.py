@@ -264,7 +264,37 @@ def tell(into: Path, noise: Path | None) -> None:
                     print(f"  {count.test:52s} {count.channel} {count.verdict}: {count.base} {count.head}")
         if file.stem.startswith(("host-spinning", "aa")):
             tell_pairs_needed(tests, tables[-1])
+    tell_against_each_other(into)
     tell_spread_by_rule(same_host_work)
+
+
+def tell_against_each_other(into: Path) -> None:
+    """Each A/A comparison, and the planted one, against the A/A tables of the others, singly and together."""
+    from torchbenchmark.paired.comparison import Criterion, compare
+    from torchbenchmark.paired.pairs_file import Pairs, read_pairs
+    from torchbenchmark.paired.results import collapse, measured_tests, noise_table_of
+
+    made = {file.stem: read_pairs(file) for file in sorted(into.glob("aa*.jsonl"))}
+    made = {name: pairs for name, pairs in made.items() if measured_tests(pairs)}
+    compared = {**made, **({"planted": read_pairs(planted)} if (planted := into / "planted.jsonl").exists() else {})}
+    print("\ncalled against the A/A tables of others: of each alone, and of all of them together")
+    for name, pairs in compared.items():
+        others = {other: found for other, found in made.items() if other != name}
+        if not others:
+            continue
+        together = [
+            pair.model_copy(update={"round": 100 * number + pair.round})  # each comparison had rounds of its own
+            for number, found in enumerate(others.values())
+            for pair in found.pairs
+        ]
+        tables = {other: noise_table_of(found) for other, found in others.items()}
+        tables["together"] = noise_table_of(Pairs(pairs.header, tuple(together)))
+        tests = [collapse(pairs, test) for test in measured_tests(pairs)]
+        called = {
+            other: sum(one.verdict in ("slower", "faster") for one in compare(tests, Criterion(), table).effects)
+            for other, table in tables.items()
+        }
+        print(f"  {name}: " + ", ".join(f"{count} by {other}" for other, count in called.items()))
 
 
 def tell_spread_by_rule(pairs: dict[str, list[Any]]) -> None:

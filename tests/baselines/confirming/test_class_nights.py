@@ -7,7 +7,7 @@ import pytest
 from night_factory import A, B, night_of
 
 from baselines.confirming.class_nights import seen_tonight
-from baselines.policy import load_policy
+from baselines.policy import Judged, load_policy
 from torchbenchmark.records import Status
 
 OTHERS = [f"test_eval[m{number}-cpu-eager]" for number in range(5)]
@@ -72,3 +72,10 @@ def test_environments_and_runners_are_told_and_runners_that_take_turns_are_align
 def test_a_night_of_which_nothing_is_judged_is_none():
     assert seen_tonight(night_of(0, {A: Status.CRASH}), [], POLICY) is None
     assert seen_tonight(night_of(0, {A: {"cpu_memory": 5.0}}), [], POLICY) is None
+
+
+def test_a_rate_is_left_to_the_time_that_it_is_the_inverse_of():
+    both = {"throughput": 5.0, "cpu_time": 0.2}
+    judged = (Judged(channel="throughput", statistic="median"), Judged(channel="cpu_time", statistic="p20"))
+    policy = POLICY.model_copy(update={"judged": {"cpu": judged}})
+    assert [key.channel for key in seen_tonight(night_of(0, {A: both}), [], policy).series] == ["cpu_time"]
