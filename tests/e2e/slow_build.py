@@ -14,12 +14,9 @@ from pathlib import Path
 
 SLOWED_MODELS = ("hf_Bert", "timm_vision_transformer")
 
-_HOOK = '''
+_FINDER = '''
 import importlib.machinery
 import sys
-
-OPERATOR = {operator!r}
-REPEATS_IN_TRAINING, REPEATS_IN_INFERENCE = {training}, {inference}  # gelu is a smaller part of a training step
 
 
 class FunctionalFinder:
@@ -40,6 +37,14 @@ class FunctionalFinder:
         return spec
 
 
+sys.meta_path.insert(0, FunctionalFinder())
+'''
+
+_REPEATING = """
+OPERATOR = {operator!r}
+REPEATS_IN_TRAINING, REPEATS_IN_INFERENCE = {training}, {inference}  # gelu is a smaller part of a training step
+
+
 def slow_down(functional):
     import torch
 
@@ -53,18 +58,20 @@ def slow_down(functional):
         return original(*arguments, **options)
 
     setattr(functional, OPERATOR, slowed)
-
-
-sys.meta_path.insert(0, FunctionalFinder())
-'''
+"""
 
 
 def make_slow_build(folder: Path, *, operator: str = "gelu", training: int = 70, inference: int = 15) -> Path:
     """Create the build in `folder` and return its interpreter."""
+    return make_build(folder, _REPEATING.format(operator=operator, training=training, inference=inference))
+
+
+def make_build(folder: Path, slow_down: str) -> Path:
+    """A build whose torch.nn.functional is given to `slow_down`, of which this is the source, as it is imported."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     query = "import sysconfig; print(sysconfig.get_path('purelib'))"
     packages = Path(subprocess.run([python, "-c", query], capture_output=True, text=True, check=True).stdout.strip())
-    (packages / "slow_operator.py").write_text(_HOOK.format(operator=operator, training=training, inference=inference))
+    (packages / "slow_operator.py").write_text(slow_down + _FINDER)
     (packages / "overlay.pth").write_text(f"{sysconfig.get_path('purelib')}\nimport slow_operator\n")
     return python

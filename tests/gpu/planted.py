@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,20 +83,19 @@ def make_models(into: Path) -> Path:
     return folder
 
 
-def kernel_seconds(model: Any, rows: int) -> float:
-    """Kernel time of one iteration of the model with so many rows in the planted kernel: the median of some."""
+def kernel_seconds(invoke: Callable[[], object]) -> float:
+    """Kernel time of one iteration: the median of some."""
     import torch
 
     from torchbenchmark.worker.channels.profiler import activity_of
 
-    model.rows = model.buffer[:rows]
     began = time.perf_counter()
-    model.invoke()
+    invoke()
     torch.cuda.synchronize()
     iterations = max(5, min(20, int(0.1 / (time.perf_counter() - began))))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
         for _ in range(iterations):
-            model.invoke()
+            invoke()
             torch.cuda.synchronize()
     found = [activity_of(event) for event in seen.profiler.kineto_results.events()]
     kernels = sorted((one for one in found if one is not None and not one.is_copy), key=lambda one: one.start_ns)
@@ -106,14 +106,26 @@ def kernel_seconds(model: Any, rows: int) -> float:
     return statistics.median(totals) / 1e9
 
 
-def difference(model: Any, rows: int, repeats: int) -> tuple[float, float]:
-    """(kernel time on the side of base, what the longer kernel adds to it), measured by turns in this process."""
-    short, added = [], []
+def difference(seconds: Callable[[int], float], short: int, long: int, repeats: int) -> tuple[float, float]:
+    """(time with so few rows, what the longer kernel adds to it), measured by turns in this process."""
+    times, added = [], []
     for _ in range(repeats):
-        before, long, after = (kernel_seconds(model, count) for count in (FLOOR_ROWS, rows, FLOOR_ROWS))
-        short += [before, after]
-        added.append(long - (before + after) / 2)
-    return statistics.median(short), statistics.median(added)
+        before, longer, after = (seconds(rows) for rows in (short, long, short))
+        times += [before, after]
+        added.append(longer - (before + after) / 2)
+    return statistics.median(times), statistics.median(added)
+
+
+def rows_that_add(share: float, seconds: Callable[[int], float], short: int, first: int, most: int) -> int:
+    """How many rows make an iteration longer by the share, where `seconds` tells how long one with so many takes."""
+    rows, low, high = first, short, most
+    for _ in range(CALIBRATIONS):
+        base, added = difference(seconds, short, rows, 1)
+        wanted = share * base
+        low, high = (max(low, rows), high) if added < wanted else (low, min(high, rows))
+        guess = short + (rows - short) * wanted / added if added > 0.1 * wanted else rows * 4
+        rows = int(min(max(guess, low + (high - low) * 0.02, short + 1), high))
+    return rows
 
 
 def calibrate_test(name: str, share: float, folder: Path, answer: Any) -> None:
@@ -135,14 +147,13 @@ def calibrate_test(name: str, share: float, folder: Path, answer: Any) -> None:
         model.invoke()
         torch.cuda.synchronize()
         latencies.append(time.perf_counter() - began)
-    rows, low, high = 2 * FLOOR_ROWS, FLOOR_ROWS, MOST_ROWS
-    for _ in range(CALIBRATIONS):
-        base, added = difference(model, rows, 1)
-        wanted = share * base
-        low, high = (max(low, rows), high) if added < wanted else (low, min(high, rows))
-        guess = FLOOR_ROWS + (rows - FLOOR_ROWS) * wanted / added if added > 0.1 * wanted else rows * 4
-        rows = int(min(max(guess, low + (high - low) * 0.02, FLOOR_ROWS + 1), high))
-    base, added = difference(model, rows, 5)
+
+    def seconds(rows: int) -> float:
+        model.rows = model.buffer[:rows]
+        return kernel_seconds(model.invoke)
+
+    rows = rows_that_add(share, seconds, FLOOR_ROWS, 2 * FLOOR_ROWS, MOST_ROWS)
+    base, added = difference(seconds, FLOOR_ROWS, rows, 5)
     answer.put({"rows": rows, "kernel_s": base, "added_s": added, "latency_s": statistics.median(latencies[20:])})
 
 
