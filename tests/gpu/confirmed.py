@@ -167,19 +167,24 @@ class Study:
 
     def pair_sds(self, build: str) -> dict[str, float]:
         """Of the channel, by test: the rule of a night, of one night."""
-        began = time.monotonic()
-        values = self.bench("night").again(list(self.tests.values()), build, NIGHTLY_PROCESSES)
-        took = time.monotonic() - began
+        bench = self.bench("night")
+        anew, began = not bench.folder.exists(), time.monotonic()
+        values = bench.again(list(self.tests.values()), build, NIGHTLY_PROCESSES)
+        if anew:
+            self.estimate(time.monotonic() - began)
         found = spread_of(values, CHANNELS[self.device], NIGHTLY_PROCESSES)
         if missing := [test for test in self.tests.values() if test not in found]:
             raise SystemExit(f"no {CHANNELS[self.device]} of {', '.join(missing)}")
         self.found["pair_sd"] = found
-        a_pair = 2 * took / NIGHTLY_PROCESSES
-        pairs = EXPECTED_PAIRS["slowed"] + AGAINST_ITSELF * EXPECTED_PAIRS["against itself"] + self.rules.aa_pairs
-        print(f"a night of the build took {took:.0f} s: a pair of all tests at most {a_pair:.0f} s", flush=True)
-        print(f"about {pairs} pairs of all tests are to come: {pairs * a_pair:.0f} s at most", flush=True)
         self.tell()
         return found
+
+    def estimate(self, night_s: float) -> None:
+        """Say how long the rest may take, given what a night took."""
+        a_pair = 2 * night_s / NIGHTLY_PROCESSES
+        pairs = EXPECTED_PAIRS["slowed"] + AGAINST_ITSELF * EXPECTED_PAIRS["against itself"] + self.rules.aa_pairs
+        print(f"a night of the build took {night_s:.0f} s: a pair of all tests at most {a_pair:.0f} s", flush=True)
+        print(f"about {pairs} pairs of all tests are to come: {pairs * a_pair:.0f} s at most", flush=True)
 
     def trial(self, test: str, base: str, head: str, pair_sd: float, candidates: int) -> Trial:
         return Trial(SeriesKey(test, CHANNELS[self.device]), "regression", base, head, pair_sd, candidates)
