@@ -9,6 +9,7 @@ import json
 import math
 import multiprocessing
 import os
+import queue
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -98,9 +99,16 @@ def in_a_fork(function: Callable[..., None], *arguments: Any) -> Any:
     answer = fork.Queue()
     child = fork.Process(target=function, args=(*arguments, answer), daemon=True)
     child.start()
-    found = answer.get(timeout=180)
-    child.join()
-    return found
+    while True:
+        ended = not child.is_alive()
+        try:
+            found = answer.get(timeout=1)
+        except queue.Empty:
+            if ended:
+                sys.exit(f"{' '.join(map(str, arguments))}: ended with {child.exitcode} and without an answer")
+            continue
+        child.join()
+        return found
 
 
 def main() -> None:
