@@ -1,13 +1,16 @@
 """What the study of confirmed changes computes and tells, without a GPU."""
 
+import dataclasses
+import json
 import math
+import random
 import types
 
 import longer_operator
 import pytest
 import torch
 from calibrated import plan_of
-from confirmed import as_it_must_be, spread_of, table, truths
+from confirmed import Study, as_it_must_be, spread_of, table, truths
 from planted import difference, rows_that_add
 
 TESTS = {"hf_Bert train": "test_train[hf_Bert-cuda-eager]", "hf_Bert eval": "test_eval[hf_Bert-cuda-eager]"}
@@ -96,3 +99,35 @@ def test_only_planned_calls_write_more_rows_and_none_computes_anything_else(monk
 
     assert "aten::fill_" in operators(False) and "aten::fill_" not in operators(True)
     assert longer_operator.calls == {"2x4 1e-05 eval", "2x4 1e-05 train"}
+
+
+class Simulated:
+    """A bench whose slowed build is 3 % slower; pairs spread by 0.1 %."""
+
+    processes_used = 0
+
+    def pairs(self, wanted, rounds, decided, runner=0):
+        chance, found = random.Random(0), [[] for _ in wanted]
+        for _ in range(rounds):
+            left = set(decided(found))
+            for index, one in enumerate(wanted):
+                if index not in left:
+                    truth = 0.03 if one.head == "slowed" else 0.0
+                    found[index].append({"gpu_time": truth + chance.gauss(0.0, 0.001)})
+        return found
+
+
+def test_a_study_goes_from_its_trials_to_a_result_that_is_as_it_must_be(tmp_path, monkeypatch):
+    study = Study(tmp_path, "cuda", "full", 0.03)
+    study.found["truth"] = {name: {"log_ratio": 0.03, "least": 0.03, "most": 0.03} for name in study.names}
+    monkeypatch.setattr(study, "bench", lambda stage: Simulated())
+    trials = [study.trial(test, "usual", "slowed", 0.0014, len(study.names)) for test in study.tests.values()]
+    study.try_slowed(trials)
+    assert len(study.found["again"]) == 4
+    study.try_against_itself(1, [dataclasses.replace(trial, head="usual") for trial in trials])
+    ((tried, shown),) = [(one["tried"], one["intervals"]) for one in study.found["against_itself"]]
+    assert {one["candidates"] for one in tried} == {8} and {one["verdict"] for one in tried} == {"futile"}
+    assert [one["low"] <= 0 <= one["high"] for one in shown].count(True) >= 3
+    kept = json.loads((tmp_path / "confirmed.json").read_text())
+    assert as_it_must_be(kept, study.tests)
+    assert (tmp_path / "confirmed.txt").read_text().count("confirmed  ") == 4
