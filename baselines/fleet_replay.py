@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from baselines.confirming.bench import Decided, LogRatios, PairsWanted, Values
-from baselines.confirming.night import Outcome, run_night
+from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import Seen, SeriesKey
 from baselines.confirming.state import ClassState
+from baselines.confirming.tonight import Outcome
 from baselines.errors import BaselineError
 from baselines.screening import WINDOW
 from baselines.screening.noise import FloatArray

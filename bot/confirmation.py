@@ -7,10 +7,11 @@ from functools import partial
 
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
-from baselines.confirming.night import Named, run_night
+from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
 from baselines.confirming.state import NightOutcome, SeriesKey
 from baselines.confirming.stored_state import read_state, write_state
+from baselines.confirming.tonight import Named
 from baselines.history import read_nights
 from baselines.policy import Policy
 from baselines.report import Report, State

@@ -16,8 +16,8 @@ import yaml
 
 import baselines
 import torchbenchmark
-from baselines.confirming.night import Outcome
 from baselines.confirming.rules import Rules
+from baselines.confirming.tonight import Outcome
 from baselines.fleet_replay import replay_fleet
 
 TOP = 50  # of a night's ranking that is kept
