@@ -85,6 +85,8 @@ def _print_confirmation(outcome: NightOutcome) -> None:
             f"measured again: {one.test} {one.channel} {effect}{against}: {_VERDICTS[one.verdict]} ({evidence})",
             "bold" if one.verdict == "confirmed" else None,
         )
+    for one in outcome.exact:
+        _line(f"asked again: {one.sentence}", "bold" if one.verdict == "confirmed" else None)
     for name in outcome.without_base:
         _line(f"not measured again: {name}: no build from before its change can be had", "yellow")
     for name in outcome.gone:

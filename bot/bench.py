@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from rich.text import Text
 
-from baselines.confirming.bench import Decided, LogRatios, PairsWanted, Values
+from baselines.confirming.bench import Decided, Ended, LogRatios, PairsWanted, Values
 from baselines.series import NightSummary
 from baselines.store import Store
 from bot.builds_of_nights import BuildsOfNights
@@ -104,16 +104,18 @@ class MachineBench:
         ask = self._begin({"again": list(tests), "build": build, "processes": processes})
         if not tests:
             return {}
-        request = dataclasses.replace(
-            self.request,
-            selection=tuple(tests),
-            rounds=processes,
-            processes=1,
-            python=self._interpreter(build),
-        )
-        run = self._run(request, ask.with_name(f"{ask.stem}-run.jsonl"), build)
-        self.processes_used += sum(len(record.processes) for record in run.records)
+        run = self._run(tests, build, processes, ask.with_name(f"{ask.stem}-run.jsonl"))
         return {record.test: _values(record) for record in run.records if record.status is Status.OK}
+
+    def one_by_one(self, tests: Sequence[str], build: str, processes: int) -> Mapping[str, Sequence[Ended]]:
+        """See Bench. Each time is a run of its own: in one run a test that failed is not measured again."""
+        ask = self._begin({"one by one": list(tests), "build": build, "processes": processes})
+        found: dict[str, list[Ended]] = {test: [] for test in tests}
+        for number in range(1, processes + 1) if tests else ():
+            run = self._run(tests, build, 1, ask.with_name(f"{ask.stem}-run-{number}.jsonl"))
+            for record in run.records:
+                found[record.test].append(_ended(record))
+        return found
 
     def _begin(self, asked: dict[str, Any]) -> Path:
         """The file of the next ask, which says what is asked for. Raises BotError if that is not what was begun."""
@@ -174,13 +176,17 @@ class MachineBench:
                 )
         self.processes_used += sum(map(_processes, measured.pairs))
 
-    def _run(self, request: RunRequest, out: Path, build: str) -> Run:
+    def _run(self, tests: Sequence[str], build: str, rounds: int, out: Path) -> Run:
+        request = dataclasses.replace(
+            self.request, selection=tuple(tests), rounds=rounds, processes=1, python=self._interpreter(build)
+        )
         with _of_this_night(self.folder), TerminalReporter() as reporter:
             if out.exists() and out.stat().st_size > 0:
                 measured = resume_run(out, request.python, reporter, retry_failed=False)
             else:
                 measured = start_run(request, out, reporter)
         _require_build(measured.header.build.id, build, request.python)
+        self.processes_used += sum(len(record.processes) for record in measured.records)
         return measured
 
 
@@ -237,6 +243,12 @@ def _values(record: Record) -> Values:
     locations = [values_of(process).locations for process in record.processes]
     names = set.intersection(*(set(one) for one in locations))
     return {name: tuple(one[name] for one in locations) for name in sorted(names)}
+
+
+def _ended(record: Record) -> Ended:
+    """How the one process of a record ended."""
+    values = _values(record) if record.status is Status.OK else {}
+    return Ended(record.status, record.reason, {name: series[0] for name, series in values.items()})
 
 
 class TerminalRounds:

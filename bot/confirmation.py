@@ -20,6 +20,7 @@ from baselines.series import NightSummary, chronological
 from baselines.store import Store
 from bot.bench import bench_of_night
 from bot.config import NightlyConfig
+from bot.exact_changes import exact_changes
 
 
 def confirm_here(
@@ -48,11 +49,12 @@ def confirm_night(
     if state.last_night is not None and tonight.started <= state.last_night:
         done = state.outcome
         return done if done is not None and done.night == tonight.started else NightOutcome(night=tonight.started)
-    nights = read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started)
-    seen = seen_tonight(tonight, chronological(nights), policy, canary)
+    nights = chronological(read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started))
+    seen = seen_tonight(tonight, nights, policy, canary)
     if seen is None:
         return None
-    run_night(seen, state, bench(nights), rules or Rules(), _named(report, set(seen.series)))
+    named, exact = _named(report, set(seen.series)), exact_changes(report, tonight, nights, state)
+    run_night(seen, state, bench(nights), rules or Rules(), named, exact)
     write_state(store, tonight.suite, tonight.machine_class, state, version)
     return state.outcome
 

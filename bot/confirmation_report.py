@@ -23,13 +23,15 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
     report = report.model_copy(update={"confirmation": outcome})
     if report.verdict in ("broken", "baseline made"):
         return report
-    failing = report.tests(State.NEWLY_FAILING)
+    failing, machine, flaky = _failing(report, outcome)
     slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
     gone = set(map(test_of, outcome.without_base))
     unknown = [test for test in report.tests(State.SLOWER) if test in gone]
     told = []
     if failing:
         told.append(f"newly failing: {few(failing)}")
+    if machine:
+        told.append(f"failing, and with the build from before tonight too: {few(machine)}")
     if slower:
         told.append(f"confirmed slower: {few(slower)}")
     if unknown:  # it may be so, and nobody can say: no issue is filed for it, but the night is no clean one
@@ -40,7 +42,18 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
     tried = counted(len(outcome.tried), "suspect")
     reason = f"{tried} measured again, none confirmed" if outcome.tried else "nothing to measure again"
+    reason += f"; flaky, as fresh processes do not agree: {few(flaky)}" if flaky else ""
     return report.model_copy(update={"verdict": "clean", "reason": reason})
+
+
+def _failing(report: Report, outcome: NightOutcome) -> tuple[list[str], list[str], list[str]]:
+    """Of the tests that fail since lately: those that do, those that fail with the build from before too, and those of
+    which fresh processes do not agree."""
+    verdicts = {one.test: one for one in outcome.exact if one.kind == "newly failing"}
+    tests = sorted({*report.tests(State.NEWLY_FAILING), *verdicts})
+    machine = [test for test in tests if test in verdicts and verdicts[test].verdict == "not the build"]
+    flaky = [test for test in tests if test in verdicts and verdicts[test].verdict == "flaky"]
+    return [test for test in tests if test not in (*machine, *flaky)], machine, flaky
 
 
 def still_slow(report: Report, alerts: Collection[Alert]) -> Report:

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from baselines.confirming.bench import Decided, LogRatios, PairsWanted, Values
+from baselines.confirming.bench import Decided, Ended, LogRatios, PairsWanted, Values
 from baselines.confirming.seen import Seen, SeriesKey
 from baselines.confirming.state import Accounts, ClassState, Era
+from torchbenchmark.records import Status
 
 CHANNEL = "value"
 FIRST_NIGHT = datetime(2000, 1, 1, tzinfo=UTC)
@@ -137,10 +138,12 @@ def seen_of(fleet: SmallFleet, night: int, *, window: int = 150, canary: str = "
 @dataclass
 class ScriptedBench:
     """Answers from a script: `ratio(wanted, number, runner)` is the pair of that number of a test tonight, None one
-    that failed; `level(test, build)` what `again` measures, None nothing. It remembers what it was asked."""
+    that failed; `level(test, build)` what `again` measures, None nothing; `ended(test, build, number)` how the
+    process of that number ends. It remembers what it was asked."""
 
     ratio: Callable[[PairsWanted, int, int], LogRatios | None] = lambda wanted, number, runner: {CHANNEL: 0.0}
     level: Callable[[str, str], float | None] = lambda test, build: None
+    ended: Callable[[str, str, int], Ended] = lambda test, build, number: Ended(Status.OK)
     runners: int = 1
     gone: Collection[str] = ()  # builds that cannot be measured any more
     asked: list[tuple[PairsWanted, int]] = field(default_factory=list)  # with the pairs that each call gave
@@ -176,6 +179,11 @@ class ScriptedBench:
         self.measured += [(test, build) for test in tests]
         levels = {test: self.level(test, build) for test in tests}
         return {test: {CHANNEL: [level] * processes} for test, level in levels.items() if level is not None}
+
+    def one_by_one(self, tests: Sequence[str], build: str, processes: int) -> Mapping[str, Sequence[Ended]]:
+        assert build not in self.gone, "a build that is gone"
+        self.measured += [(test, build) for test in tests]
+        return {test: [self.ended(test, build, number) for number in range(processes)] for test in tests}
 
 
 def calm(series: int = 20, nights: int = 40, sd: float = 0.002) -> np.ndarray:

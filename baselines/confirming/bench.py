@@ -1,8 +1,10 @@
 """What can be measured again in a night, on the machine of the night or on another one of its class."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from torchbenchmark.records import Status
 
 LogRatios = Mapping[
     str, float
@@ -17,6 +19,15 @@ class PairsWanted:
     test: str
     base: str  # the build's id
     head: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one fresh process of a test ended."""
+
+    status: Status
+    reason: str = ""
+    values: Mapping[str, float] = field(default_factory=dict)  # by channel, of one that ended ok
 
 
 # Asked after every round with the pairs so far, one list per wanted: which of them, by index, need no more.
@@ -41,3 +52,6 @@ class Bench(Protocol):
     def again(self, tests: Sequence[str], build: str, processes: int) -> Mapping[str, Values]:
         """A build measured tonight on the machine of the nightly: so many processes of each test, each of a zygote of
         its own. A test that failed is left out."""
+
+    def one_by_one(self, tests: Sequence[str], build: str, processes: int) -> Mapping[str, Sequence[Ended]]:
+        """The same, how each of the processes ended: a test that failed is measured as often as any other."""

@@ -12,6 +12,7 @@ from baselines.confirming.bridging import look_at_environment
 from baselines.confirming.candidates import try_candidates
 from baselines.confirming.class_wide_build import conclude_build
 from baselines.confirming.eras import align_environments, align_newcomers, forget_environments, meet_environments
+from baselines.confirming.exact import ExactChange, ask_exact
 from baselines.confirming.rules import Rules
 from baselines.confirming.second_look import ask_the_waiting
 from baselines.confirming.seen import Seen
@@ -21,7 +22,14 @@ from baselines.confirming.tonight import Named, Outcome, Tonight
 KEPT_FILED = 200
 
 
-def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: Sequence[Named] = ()) -> Outcome:
+def run_night(
+    seen: Seen,
+    state: ClassState,
+    bench: Bench,
+    rules: Rules,
+    named: Sequence[Named] = (),
+    exact: Sequence[ExactChange] = (),
+) -> Outcome:
     """Changes `state`, and returns what came of the night. Raises ValueError for a night that the state knows.
 
     A class that is young has no levels to be far from; until it has, only what is `named` is measured again.
@@ -36,6 +44,7 @@ def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: 
     if not tonight.is_young:
         conclude_build(tonight)
         look_at_environment(tonight)
+    ask_exact(tonight, exact)
     ask_the_waiting(tonight)
     try_candidates(tonight)
     if not tonight.is_young:

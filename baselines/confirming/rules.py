@@ -39,6 +39,10 @@ class Rules:
     prior_of_a_step: float = 4.0  # nights that a confirmed level counts for
     prior_of_an_environment: float = 1.0
 
+    exact_processes: int = 3  # of either build, for a status or a count that changed
+    exact_tests: int = 20  # of which a night asks at most
+    failing_nights: int = 1  # on which a test must be found failing to be filed
+
     share_moved_alike: float = 0.3  # of the series: a reason to suspect the environment ...
     fewest_alike: int = 10  # ... of so many tests or more: of fewer, a third is three tests
     bridging_tests: int = 30

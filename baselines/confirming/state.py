@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from baselines.confirming.exact_measured import ExactMeasured
 from baselines.series import UtcTime
 
 SCHEMA = 1
@@ -89,6 +90,13 @@ class PendingBuild(_Schema):
     effects: dict[str, float]  # of every series that it moved
 
 
+class Failing(_Schema):
+    """A test that fails since lately, and of which that is not settled."""
+
+    since: UtcTime
+    nights: int = 0  # on which it stood
+
+
 class Interval(_Schema):
     """What people see of a change: the effect of new pairs, as shares, slower being positive."""
 
@@ -132,6 +140,9 @@ class Accounts(_Schema):
     candidates: int = 0
     confirmed: int = 0
     filed: int = 0
+    exact_asked: int = 0  # status and count changes
+    exact_confirmed: int = 0
+    exact_flaky: int = 0
     aa_tries: int = 0  # tonight's build against itself
     aa_confirmed: int = 0
     aa_covered: int = 0  # intervals that hold 0
@@ -161,6 +172,7 @@ class NightOutcome(_Schema):
     gone: tuple[str, ...] = ()  # series confirmed earlier that new pairs did not show again
     waiting: tuple[str, ...] = ()  # series confirmed by now and not filed yet
     without_base: tuple[str, ...] = ()  # series that no build before can be had for, to measure them again
+    exact: tuple[ExactMeasured, ...] = ()  # status and count changes, asked again
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it
@@ -181,6 +193,8 @@ class ClassState(_Schema):
     aligned: bool = False  # whether the environments of its first nights were
     bucket: float = 0.0  # pairs that may be measured
     build: PendingBuild | None = None
+    failing: dict[str, Failing] = Field(default_factory=dict)  # by test
+    flaky: dict[str, int] = Field(default_factory=dict)  # by series, a count: nights that it rests still
     filed: list[Filed] = Field(default_factory=list)  # the newest last
     next_id: int = 1
     accounts: Accounts = Field(default_factory=Accounts)

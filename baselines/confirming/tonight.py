@@ -8,6 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from baselines.confirming.bench import Bench
+from baselines.confirming.exact_measured import ExactMeasured
 from baselines.confirming.levels import Rows
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
@@ -38,10 +39,12 @@ class Outcome:
     intervals: list[tuple[Interval, bool]] = field(default_factory=list)  # and whether of a confirmed change
     # Of every series, by its nights alone, before any limit.
     ranks: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
+    exact: list[ExactMeasured] = field(default_factory=list)  # status and count changes
     without_base: list[str] = field(default_factory=list)  # candidates whose good builds are all gone
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
+    exact_processes: int = 0
 
     @property
     def confirmed(self) -> list[SeriesKey]:
@@ -50,7 +53,7 @@ class Outcome:
 
     @property
     def processes(self) -> int:
-        return 2 * self.pairs + self.bridged
+        return 2 * self.pairs + self.bridged + self.exact_processes
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,7 @@ class Tonight:
             gone=tuple(name_of(one.trial.key) for one in outcome.again if not one.persistent),
             waiting=tuple(name for name, one in self.state.series.items() if one.pending is not None),
             without_base=tuple(outcome.without_base),
+            exact=tuple(outcome.exact),
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),
             processes=outcome.processes,

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from baselines.confirming.exact_measured import ExactMeasured
 from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
@@ -200,12 +201,7 @@ def _with_signals(alert: Alert, signals: Sequence[_Signal]) -> Alert:
 
 def _findings(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings:
     if kind == "failure":
-        # What failed before anybody watched is told in every report, but is no news to file.
-        return {
-            row.test: row.reason
-            for row in report.rows
-            if row.state is State.NEWLY_FAILING or (row.state is State.STILL_FAILING and row.alert is not None)
-        }
+        return _failures(report, alerts)
     if report.confirmation is not None:
         known = {
             row.test: f"{row.change:+.1%}"
@@ -219,6 +215,28 @@ def _findings(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings:
     if not slower and report.total is not None and report.total.state is State.SLOWER:
         return {TOTAL: f"{report.total.change:+.2%}"}
     return slower
+
+
+def _failures(report: Report, alerts: Sequence[Alert]) -> Findings:
+    """What failed before anybody watched is told in every report, but is no news to file; neither is what fresh
+    processes did not all show."""
+    asked = {one.test: one for one in _exact(report) if one.kind == "newly failing"}
+    known = {test for alert in alerts if alert.kind == "failure" and alert.is_open for test in alert.tests}
+    found = {}
+    for row in report.rows:
+        if row.state not in _FAILING:
+            continue
+        if row.test in asked and row.test not in known:
+            if asked[row.test].settled:
+                found[row.test] = row.reason
+        elif row.state is State.NEWLY_FAILING or row.alert is not None:
+            found[row.test] = row.reason
+    return found
+
+
+def _exact(report: Report) -> Sequence[ExactMeasured]:
+    """What was asked again tonight of what changed its status or a count."""
+    return report.confirmation.exact if report.confirmation is not None else ()
 
 
 def _takers(alerts: Iterable[Alert], kind: Kind, report: Report) -> list[Alert]:

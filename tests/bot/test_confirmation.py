@@ -5,6 +5,7 @@ import math
 import pytest
 from night_factory import A, B, C, run_of
 
+from baselines.confirming.bench import Ended
 from baselines.confirming.stored_state import read_state
 from baselines.history import add_night
 from baselines.policy import load_policy
@@ -15,6 +16,7 @@ from bot.conclusion import judge
 from bot.confirmation import confirm_night
 from bot.confirmation_report import waiting_masks, with_confirmation
 from bot.github.alerts import apply_report, masks
+from torchbenchmark.records import Status
 
 POLICY = load_policy("default")
 OTHERS = [f"test_eval[m{number}-cpu-eager]" for number in range(6)]
@@ -25,8 +27,8 @@ class Scripted:
 
     runners = 1
 
-    def __init__(self, effects, gone=()):
-        self.effects, self.gone, self.asked = effects, gone, []
+    def __init__(self, effects, gone=(), ends=None):
+        self.effects, self.gone, self.asked, self.ends = effects, gone, [], ends or {}
 
     def has(self, build):
         return build not in self.gone
@@ -45,6 +47,15 @@ class Scripted:
     def again(self, tests, build, processes):
         raise AssertionError("no environment is suspected here")
 
+    def one_by_one(self, tests, build, processes):
+        """How the processes of a build end: `ends` of its last digits, a status or the operators each."""
+        self.asked.append([(test, build) for test in tests])
+        return {test: [_end(one) for one in self.ends[build[-2:]]] for test in tests}
+
+
+def _end(one):
+    return Ended(one) if isinstance(one, Status) else Ended(Status.OK, values={"operators": float(one)})
+
 
 class Class:
     """Nights of one class in a store, each concluded as the nightly does it."""
@@ -54,7 +65,13 @@ class Class:
 
     def night(self, times, bench, build=None):
         every = {**{test: [1.0, 1.001, 0.999] for test in OTHERS}, **times}
-        run = run_of(self.day, {test: {"cpu_time": processes} for test, processes in every.items()})
+        run = run_of(
+            self.day,
+            {
+                test: processes if isinstance(processes, Status | dict) else {"cpu_time": processes}
+                for test, processes in every.items()
+            },
+        )
         if build is not None:
             run = type(run)(
                 run.header.model_copy(update={"build": run.header.build.model_copy(update={"id": build})}), run.records
@@ -148,3 +165,69 @@ def test_a_small_change_that_the_limits_do_not_see_is_filed_and_recovers_by_its_
         these.night({A: values(1.001, day)}, Scripted({A: -0.03}))
     (alert,) = these.alerts
     assert not alert.is_open and alert.has_recovered
+
+
+OK3, CRASH3 = (Status.OK,) * 3, (Status.CRASH,) * 3
+
+
+def of_two_nights(folder):
+    these = Class(folder)
+    for day in range(2):
+        these.night({A: values(1.0, day)}, Scripted({}))
+    return these
+
+
+def test_a_crash_is_filed_the_night_that_all_its_processes_show_and_none_of_the_build_before(tmp_path):
+    these = of_two_nights(tmp_path)
+    report = these.night({A: Status.CRASH}, Scripted({}, ends={"02": CRASH3, "01": OK3}))
+    assert (report.exit_code, report.reason) == (1, f"newly failing: {A}")
+    (alert,) = these.alerts
+    assert (alert.kind, alert.tests, alert.is_open) == ("failure", (A,), True)
+    bench = Scripted({})
+    report = these.night({A: Status.CRASH}, bench)
+    assert bench.asked == [] and these.alerts[0].nights[-1].findings == {A: "crash: planted crash"}
+
+
+def test_a_flaky_failure_is_told_and_never_filed_and_asked_again_while_it_fails(tmp_path):
+    these = of_two_nights(tmp_path)
+    mixed = (Status.CRASH, Status.OK, Status.CRASH)
+    report = these.night({A: Status.CRASH}, Scripted({}, ends={"02": mixed}))
+    assert report.exit_code == 0 and report.reason.endswith(f"flaky, as fresh processes do not agree: {A}")
+    report = these.night({A: Status.CRASH}, Scripted({}, ends={"03": mixed}))
+    assert report.tests(State.STILL_FAILING) == [A] and report.exit_code == 0 and these.alerts == ()
+    report = these.night({A: Status.CRASH}, Scripted({}, ends={"04": CRASH3, "01": OK3}))
+    assert report.exit_code == 1 and [alert.tests for alert in these.alerts] == [(A,)]
+
+
+def test_what_fails_with_the_build_before_too_is_the_machine_and_no_clean_night(tmp_path):
+    these = of_two_nights(tmp_path)
+    report = these.night({A: Status.CRASH}, Scripted({}, ends={"02": CRASH3, "01": CRASH3}))
+    assert report.reason == f"failing, and with the build from before tonight too: {A}"
+    assert report.exit_code == 1 and these.alerts == ()
+
+
+def test_a_failure_is_filed_although_no_build_from_before_can_be_had(tmp_path):
+    these = of_two_nights(tmp_path)
+    bench = Scripted({}, gone=("build0000", "build0001"), ends={"02": CRASH3})
+    report = these.night({A: Status.CRASH}, bench)
+    (one,) = report.confirmation.exact
+    assert one.verdict == "without base" and [alert.tests for alert in these.alerts] == [(A,)]
+
+
+def test_a_test_that_runs_again_and_a_count_that_moved_are_asked_and_told_and_not_filed(tmp_path):
+    these = Class(tmp_path)
+    for day in range(2):
+        these.night({A: {"cpu_time": values(1.0, day), "operators": [10.0] * 3}, B: Status.CRASH}, Scripted({}))
+    ends = {"02": (12, 12, 12), "01": (10, 10, 10)}
+    bench = Scripted({}, ends=ends)
+    report = these.night({A: {"cpu_time": values(1.0, 2), "operators": [12.0] * 3}, B: Status.CRASH}, bench)
+    assert [one.sentence for one in report.confirmation.exact] == [
+        f"count change: {A} operators: confirmed: tonight's build gives 3 x 12, the build of 2026-03-02 02:00 3 x 10"
+    ]
+    assert report.exit_code == 0 and these.alerts == ()
+    bench = Scripted({}, ends={"03": OK3, "02": CRASH3})
+    report = these.night({A: {"cpu_time": values(1.0, 3), "operators": [12.0] * 3}, B: values(1.0, 3)}, bench)
+    (one,) = report.confirmation.exact
+    assert (one.test, one.kind, one.verdict) == (B, "fixed", "confirmed")
+    state, _ = read_state(these.store, "smoke", "cpu-4t")
+    assert (state.accounts.exact_asked, state.accounts.exact_confirmed) == (2, 2)

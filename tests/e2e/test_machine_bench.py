@@ -19,7 +19,7 @@ from bot.errors import BotError
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.paired.pairs_file import read_pairs
 from torchbenchmark.planning import RunRequest
-from torchbenchmark.records import read_run
+from torchbenchmark.records import Status, read_run
 from torchbenchmark.registry import load_suite
 
 DLRM, HEALTHY, RAISES = (f"test_train[{model}-cpu-eager-tiny]" for model in ("dlrm", "healthy", "raises"))
@@ -112,6 +112,21 @@ def test_a_test_that_fails_on_one_side_has_no_pairs_and_no_values(folder, python
     run = read_run(folder / "asks" / "002-run.jsonl")
     (record,) = [record for record in run.records if record.test == HEALTHY]
     assert len({process.zygote for process in record.processes}) == 2
+
+
+def test_a_test_that_fails_is_measured_one_by_one_as_often_as_any_other_and_not_twice_after_a_kill(folder, pythons):
+    usual, _ = pythons
+    bench = bench_in(folder, pythons)
+    found = bench.one_by_one([RAISES, HEALTHY], usual, 2)
+    assert [(one.status, "on purpose" in one.reason) for one in found[RAISES]] == [(Status.ERROR, True)] * 2
+    assert [one.status for one in found[HEALTHY]] == [Status.OK] * 2 and found[RAISES][0].values == {}
+    assert len({one.values["operators"] for one in found[HEALTHY]}) == 1
+    assert bench.processes_used == 2 * 2
+    (folder / "asks" / "001-run-2.jsonl").unlink()  # as if it had been killed before the second
+    first = (folder / "asks" / "001-run-1.jsonl").read_bytes()
+    again = bench_in(folder, pythons)
+    assert [one.status for one in again.one_by_one([RAISES, HEALTHY], usual, 2)[RAISES]] == [Status.ERROR] * 2
+    assert (folder / "asks" / "001-run-1.jsonl").read_bytes() == first and again.processes_used == 2 * 2
 
 
 def test_what_cannot_be_measured_is_told_before_anything_is(folder, pythons):
