@@ -33,8 +33,17 @@ from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, Alert, apply_report, masks
+from bot.github.announcements import announce
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
-from bot.pages.issue import IssueFacts, NightLine, render_body, render_evidence, render_title, reproduce_commands
+from bot.pages.issue import (
+    IssueFacts,
+    NightLine,
+    render_announcement,
+    render_body,
+    render_evidence,
+    render_title,
+    reproduce_commands,
+)
 from regression_detector import detect, read_history
 from score.inputs import find_reference
 from score.taxonomy import published_taxonomy
@@ -48,7 +57,13 @@ from torchbenchmark.terminal import console
 SCHEMA = 1
 _NO_NEWS = ("unchanged", "left closed", "left open", "left: it is newer", "to be filed", "to be closed if open")
 REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
-LABELS = {"regression": (BOT_LABEL, "performance regression"), "failure": (BOT_LABEL, "newly failing")}
+LABELS = {
+    "regression": (BOT_LABEL, "performance regression"),
+    "failure": (BOT_LABEL, "newly failing"),
+    "improvement": (BOT_LABEL, "performance improvement"),
+    "count": (BOT_LABEL, "count change"),
+    "environment": (BOT_LABEL, "environment change"),
+}
 
 
 @dataclass(frozen=True)
@@ -93,7 +108,11 @@ def conclude(
     now = datetime.now(UTC)
 
     def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
-        return apply_report(before, report, now=now, show=lambda alert: _evidence(alert, config, report, run, scored))
+        def show(alert: Alert) -> str:
+            return _evidence(alert, config, report, run, scored)
+
+        after = apply_report(before, report, now=now, show=show, file=config.file)
+        return announce(after, report, config.file, show)
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
     if report.confirmation is not None:
@@ -182,6 +201,8 @@ def file_alerts(
 
 
 def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> str:
+    if alert.is_announcement:
+        return render_announcement(alert.kind, alert.tests, alert.nights[-1].findings, alert.intervals, report)
     reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
     score = scored.score.total if scored.score else None
     return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals)
@@ -226,12 +247,13 @@ def _occasion(alert: Alert) -> str:
 
 def _worst(alert: Alert) -> str:
     """The largest change that a test had when it was first found, this time."""
-    if alert.kind == "failure":
+    if alert.kind not in ("regression", "improvement"):
         return ""
     first: dict[str, str] = {}
     for night in [night for night in alert.nights if night.started >= alert.opened] or alert.nights:
         first = {**night.findings, **first}
-    return max(first.values(), key=lambda found: float(found.rstrip("%")), default="")
+    largest = min if alert.kind == "improvement" else max
+    return largest(first.values(), key=lambda found: float(found.rstrip("%")), default="")
 
 
 def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:

@@ -9,6 +9,7 @@ import typer
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bot.errors import BotError
+from bot.filing_rules import FilingRules
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.canaries.settings import CanarySettings
@@ -64,6 +65,7 @@ class NightlyConfig(BaseModel):
     github_login: str | None = None  # whom GITHUB_TOKEN writes as; None asks GitHub
     policy: str = "default"
     confirm: bool = True  # measure suspects again on this machine, and file only what is confirmed twice
+    file: FilingRules = FilingRules()  # what becomes an issue, and when
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any

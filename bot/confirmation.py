@@ -8,7 +8,7 @@ from functools import partial
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
 from baselines.confirming.night import run_night
-from baselines.confirming.rules import Rules
+from baselines.confirming.rules import Rules, Urgency
 from baselines.confirming.state import NightOutcome, SeriesKey
 from baselines.confirming.stored_state import read_state, write_state
 from baselines.confirming.tonight import Named
@@ -21,13 +21,29 @@ from baselines.store import Store
 from bot.bench import bench_of_night
 from bot.config import NightlyConfig
 from bot.exact_changes import exact_changes
+from bot.filing_rules import FilingRules, When
 
 
 def confirm_here(
     config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report, canary: str
 ) -> NightOutcome | None:
     """Confirm a night on this machine, which has measured it. What was measured lies in `work` until it is removed."""
-    return confirm_night(store, tonight, report, policy, partial(bench_of_night, config, store, tonight), canary)
+    bench = partial(bench_of_night, config, store, tonight)
+    return confirm_night(store, tonight, report, policy, bench, canary, rules_of(config.file, policy))
+
+
+def rules_of(file: FilingRules, policy: Policy) -> Rules:
+    """The rules of confirming, with what is to be filed without waiting for another night."""
+    kinds: dict[Urgency, When] = {
+        "severe": file.severe,
+        "regression": file.regression,
+        "improvement": file.improvement,
+    }
+    return Rules(
+        failing_nights=2 if file.failing == "persistent" else 1,
+        at_once=frozenset(kind for kind, when in kinds.items() if when == "confirmed"),
+        severe_above=math.log1p(policy.per_test),
+    )
 
 
 def confirm_night(

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from baselines.policy import Judged, Policy
 from bot.config import NightlyConfig
+from bot.filing_rules import FilingRules
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.registry import Metadata, NotImplementedRule, SkipRule, Suite
@@ -20,6 +21,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "The nightly": NightlyConfig,
     "Its build": NightlyBuild,
     "Its canaries": CanarySettings,
+    "What is filed": FilingRules,
     "A policy": Policy,
     "What is judged": Judged,
     "A suite": Suite,

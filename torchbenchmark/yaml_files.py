@@ -1,6 +1,6 @@
 """YAML that people write, read safely and checked against a schema; an error names the file and the line or key."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,7 +68,24 @@ def read_yaml(path: Path, schema: type[Schema], error: type[SentinelError] = Ben
     try:
         return schema.model_validate(content)
     except ValidationError as cause:
-        raise error(f"{path}: {first_problem(cause, schema)}") from cause
+        line = _line_of(path, cause.errors(include_url=False)[0]["loc"])
+        raise error(f"{path}: {first_problem(cause, schema)}{f' (line {line})' if line else ''}") from cause
+
+
+def _line_of(path: Path, key: Sequence[str | int]) -> int | None:
+    """The line of a key in a YAML file, or of the innermost one around it that is there; None if there is none."""
+    node, line = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), None
+    for part in key:
+        if isinstance(node, yaml.MappingNode):
+            entry = next((pair for pair in node.value if pair[0].value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            entry = (node.value[part], node.value[part])
+        else:
+            entry = None
+        if entry is None:
+            break
+        line, node = entry[0].start_mark.line + 1, entry[1]
+    return line
 
 
 def first_problem(invalid: ValidationError, schema: type[BaseModel] | None = None) -> str:

@@ -1,9 +1,12 @@
 """The candidates of a night: which series are far enough to be measured again, against which build, and what came."""
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
 
 from baselines.confirming.levels import Moved, moved
 from baselines.confirming.onset import date_onset
+from baselines.confirming.rules import Rules, Urgency
 from baselines.confirming.second_look import ask_for_persistence
 from baselines.confirming.state import Carried, ChangeKind, Onset, Pending, SeriesState
 from baselines.confirming.tonight import HISTORY_FOR_ONSET, Named, Tonight
@@ -73,18 +76,29 @@ def try_candidates(tonight: Tonight) -> None:
         elif result.begun and spent:
             tonight.rest(one, float(scores.score[row]))  # pairs could be measured tonight, but not of this
     state.accounts.confirmed += len(confirmed)
-    if tonight.bench.runners > 1:
-        # What a build may have brought with most others waits to be told with them.
-        build = state.build
-        ask_for_persistence(
-            tonight,
-            [
-                (row, one)
-                for row, one in confirmed
-                if build is None or build.kind != one.kind or not one.onset.low <= build.night <= one.onset.high
-            ],
-            1,
-        )
+    urgent = {row for row, _ in confirmed if _urgency(by_key[seen.series[row]], rules) in rules.at_once}
+    _ask_tonight(tonight, confirmed, urgent)
+
+
+def _ask_tonight(tonight: Tonight, confirmed: Sequence[tuple[int, Pending]], urgent: Collection[int]) -> None:
+    """What was confirmed is asked again on another runner; where there is none, what cannot wait is asked here. What a
+    build may have brought with most others waits to be told with them."""
+    build, elsewhere = tonight.state.build, tonight.bench.runners > 1
+    ask_for_persistence(
+        tonight,
+        [
+            (row, one)
+            for row, one in confirmed
+            if (elsewhere or row in urgent)
+            and (build is None or build.kind != one.kind or not one.onset.low <= build.night <= one.onset.high)
+        ],
+        1 if elsewhere else 0,
+    )
+
+
+def _urgency(result: Tried, rules: Rules) -> Urgency:
+    severe = result.trial.kind == "regression" and result.effect > rules.severe_above
+    return "severe" if severe else result.trial.kind
 
 
 def _dated_as_named(tonight: Tonight, named: Named) -> tuple[Onset, int]:

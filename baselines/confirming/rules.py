@@ -1,8 +1,12 @@
 """The limits of confirming: how far a change must go, how much may be measured for it, and how sure is sure."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 from torchbenchmark.statistics.sign_e_process import MOST_PAIRS, NIGHTLY_ERROR, SOFT_BETS, Bet
+
+Urgency = Literal["severe", "regression", "improvement"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Rules:
     persistent_at: float = 20.0  # E of new pairs on another runner or night
     persistent_pairs: int = 12
     interval_pairs: int = 12
+    at_once: frozenset[Urgency] = frozenset()  # what is asked again the same night here, if there is no other runner
+    severe_above: float = math.log(1.07)  # of a regression
     level: float = 0.95  # of the interval that people see
 
     prior_of_a_step: float = 4.0  # nights that a confirmed level counts for

@@ -16,6 +16,7 @@ from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
 from baselines.series import UtcTime
+from bot.filing_rules import FilingRules
 from bot.github.issue import key_of
 from regression_detector import TOTAL
 
@@ -32,6 +33,7 @@ _INSTANT = timedelta(microseconds=1)
 
 Kind = Literal["regression", "failure"]
 KINDS: tuple[Kind, ...] = ("regression", "failure")
+Announced = Literal["improvement", "count", "environment"]  # told once (announcements.py), with no life of its own
 Findings = Mapping[str, str]  # test id or "total" -> what was found, such as "+61.2%"
 
 _FAILING = (State.NEWLY_FAILING, State.STILL_FAILING)
@@ -63,7 +65,7 @@ class Alert(_Schema):
     """One alert, as stored."""
 
     key: str  # hidden in the issue, by which it is found again
-    kind: Kind
+    kind: Kind | Announced
     suite: str
     machine_class: str = Field(alias="class")
     revision: int = 0  # grows with every change: what is filed of it never goes back to an older one
@@ -87,6 +89,10 @@ class Alert(_Schema):
         return self.closed is None
 
     @property
+    def is_announcement(self) -> bool:
+        return self.kind not in KINDS
+
+    @property
     def has_recovered(self) -> bool:
         """Closed as its tests were good again; otherwise they could not be compared any more, and what comes is new."""
         return self.closed_because.startswith(RECOVERED)
@@ -106,6 +112,8 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
     it were slow."""
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
+        if alert.is_announcement:
+            continue
         until = None if alert.is_open else alert.recovered_since or alert.closed
         now = Mask(alert.opened, until, since_open=alert.is_open)
         before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
@@ -119,19 +127,31 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
 
 
 def apply_report(
-    alerts: Sequence[Alert], report: Report, *, now: datetime, show: Callable[[Alert], str] = lambda alert: ""
+    alerts: Sequence[Alert],
+    report: Report,
+    *,
+    now: datetime,
+    show: Callable[[Alert], str] = lambda alert: "",
+    file: FilingRules | None = None,
 ) -> tuple[Alert, ...]:
     """All alerts after the night. Applying the same night again changes nothing.
 
     Where the report has a confirmation, what is filed in it opens alerts, and the limits alone open none.
-    `now` tells a night whose clock was ahead; `show` gives the evidence of an alert in which the night found something.
+    `now` tells a night whose clock was ahead; `show` gives the evidence of an alert in which the night found something;
+    `file` says what is never filed.
     """
     if report.verdict == "broken":
         return tuple(alerts)  # a night without a number says nothing of any test
-    after = {alert.key: alert for alert in alerts}
+    after, rules = {alert.key: alert for alert in alerts}, file or FilingRules()
     for kind in KINDS:
         left = dict(_findings(report, kind, alerts))
         signals = _signals(report) if kind == "regression" else {}
+        known = {test for alert in alerts if alert.kind == kind and alert.is_open for test in alert.tests}
+        left = {
+            test: told
+            for test, told in left.items()
+            if test in known or _is_to_be_filed(kind, report, signals.get(test), rules)
+        }
         for alert in sorted(_takers(alerts, kind, report), key=lambda alert: not alert.is_open):
             mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report, signals.get(test))}
             found = [signals[test] for test in mine if test in signals]
@@ -151,6 +171,13 @@ def _revised(before: Alert | None, after: Alert, report: Report, show: Callable[
     if newest is not None and newest.run == report.tonight.run:
         after = after.model_copy(update={"evidence": show(after)})
     return after.model_copy(update={"revision": after.revision + 1})
+
+
+def _is_to_be_filed(kind: Kind, report: Report, signal: "_Signal | None", file: FilingRules) -> bool:
+    """Whether what no alert has yet is to be filed at all. Without a signal it is the limits that call it slower."""
+    if kind == "failure":
+        return file.failing != "never"
+    return file.files_regression(signal is None or signal.effect > report.policy.per_test)
 
 
 @dataclass(frozen=True)

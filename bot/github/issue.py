@@ -10,6 +10,9 @@ LABEL_COLOURS = {
     BOT_LABEL: "5319e7",
     "performance regression": "d93f0b",
     "newly failing": "b60205",
+    "performance improvement": "0e8a16",
+    "count change": "c5def5",
+    "environment change": "bfdadc",
     "nightly missing": "fbca04",
 }
 # Hidden, and once more where it is read: a person who edits an issue may take one of them out.

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -33,7 +33,7 @@ class NightLine:
 class IssueFacts:
     """What the issue of one alert tells, beside the evidence of its newest night with a finding."""
 
-    kind: str  # "regression" or "failure"
+    kind: str  # "regression", "failure", or that of an announcement
     suite: str
     tests: tuple[str, ...]  # of the alert
     is_open: bool
@@ -49,6 +49,12 @@ def render_title(facts: IssueFacts) -> str:
     tests = f"{len(facts.tests)} test" + ("" if len(facts.tests) == 1 else "s")
     if facts.kind == "failure":
         what = f"{tests} newly failing"
+    elif facts.kind == "improvement":
+        what = f"{tests} faster by up to {facts.worst.lstrip('-')}"
+    elif facts.kind == "count":
+        what = f"Counts of {tests} changed"
+    elif facts.kind == "environment":
+        what = "Another environment"
     elif "total" in facts.tests:
         what = f"Total {facts.worst.lstrip('+')} slower"
     else:
@@ -94,6 +100,15 @@ def render_evidence(
             improved=[test for test in report.tests(State.FASTER) if test not in named],
         )
     )
+
+
+def render_announcement(
+    kind: str, tests: Sequence[str], findings: Mapping[str, str], intervals: Sequence[Interval], report: Report
+) -> str:
+    """What is told once and is no fault, as Markdown."""
+    shown = sorted(intervals, key=lambda one: (one.effect, one.test, one.channel))[:MOST_ROWS]
+    template = _templates().get_template("announcement.md.j2")
+    return template.render(kind=kind, tests=tests, findings=findings, intervals=shown, report=report)
 
 
 def reproduce_commands(

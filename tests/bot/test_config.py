@@ -79,3 +79,24 @@ def test_the_configuration_of_the_workflow_is_valid(monkeypatch):
     loaded = load_config(Path(__file__).parents[2] / ".github" / "nightly.yaml")
     assert (loaded.suite, loaded.device, loaded.github) == ("v1", "cuda", "owner/name")
     assert loaded.build.packages[0] == "torch"
+
+
+def test_what_is_filed_is_chosen_by_kind_and_a_mistake_names_file_key_and_line(tmp_path):
+    loaded = config(tmp_path, "file:\n  severe: confirmed\n  improvement: persistent\n")
+    assert (loaded.file.severe, loaded.file.improvement, loaded.file.regression) == (
+        "confirmed",
+        "persistent",
+        "persistent",
+    )
+    for text, said in (
+        (
+            "suite: smoke\nfile:\n  regression: at once",
+            "key file.regression: expected confirmed, persistent or never, found the text 'at once' (line 3)",
+        ),
+        ("file: {environment: persistent}", "key file.environment: expected confirmed or never, found the text"),
+        ("file: {crash: confirmed}", "unknown key file.crash"),
+        ("file: never", "key file: expected"),
+    ):
+        with pytest.raises(BotError) as error:
+            config(tmp_path, text + "\n")
+        assert said in str(error.value) and "nightly.yaml" in str(error.value)

@@ -13,9 +13,11 @@ from baselines.report import State
 from baselines.runs import run_prefix, store_run
 from baselines.store import open_store
 from bot.conclusion import judge
-from bot.confirmation import confirm_night
+from bot.confirmation import confirm_night, rules_of
 from bot.confirmation_report import waiting_masks, with_confirmation
+from bot.filing_rules import FilingRules
 from bot.github.alerts import apply_report, masks
+from bot.github.announcements import announce
 from torchbenchmark.records import Status
 
 POLICY = load_policy("default")
@@ -60,8 +62,9 @@ def _end(one):
 class Class:
     """Nights of one class in a store, each concluded as the nightly does it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, file=None):
         self.store, self.alerts, self.day = open_store(str(folder)), (), 0
+        self.file = file or FilingRules()
 
     def night(self, times, bench, build=None):
         every = {**{test: [1.0, 1.001, 0.999] for test in OTHERS}, **times}
@@ -81,9 +84,11 @@ class Class:
         tonight = add_night(self.store, run_prefix(run.header))
         state, _ = read_state(self.store, tonight.suite, tonight.machine_class)
         report = judge(self.store, tonight, POLICY, {**masks(self.alerts), **waiting_masks(state)})
-        outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench)
+        rules = rules_of(self.file, POLICY)
+        outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench, rules=rules)
         report = with_confirmation(report, outcome)
-        self.alerts = apply_report(self.alerts, report, now=tonight.started)
+        self.alerts = apply_report(self.alerts, report, now=tonight.started, file=self.file)
+        self.alerts = announce(self.alerts, report, self.file)
         return report
 
 
