@@ -212,3 +212,19 @@ def test_a_build_that_seems_to_differ_from_itself_is_counted_in_either_direction
     few = Rules(aa_pairs=8)
     _, (outcome,) = run_on(calm(20, 60), 50, [pattern(0.0)], rules=few)
     assert outcome.pairs == 8
+
+
+def test_what_a_second_night_does_not_show_is_a_candidate_again_that_night_and_rests_only_if_that_is_futile():
+    """Twelve pairs miss a change now and then, and holding it back finds it later and saves no pairs."""
+    logs, there, gone = step_of(10, 3), ScriptedBench(shifted(SIZE, 3)), pattern(-0.01)
+    shown = shifted(SIZE, 3)
+    missed = ScriptedBench()
+    missed.ratio = lambda wanted, number, runner: (
+        {CHANNEL: -0.01} if len(missed.calls) == 1 else shown(wanted, number, runner)
+    )
+    _, (first, second, third) = run_on(logs, 50, [there, missed, there])
+    assert [one.persistent for one in second.again] == [False]
+    assert [len(one.confirmed) for one in (first, second, third)] == [1, 1, 0]
+    assert [one.series for one in third.filed] == [(NAMES[3],)]
+    _, outcomes = run_on(logs, 50, [there, gone, gone, gone, gone])
+    assert [len(one.tried) for one in outcomes] == [1, 1, 0, 0, 0], "not held back before, but by what was futile"
