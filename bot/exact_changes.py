@@ -26,7 +26,7 @@ def exact_changes(
     for change in report.counts:
         if CHANNELS[change.channel].judged:
             bases = _bases(change.test, tonight, nights, lambda then, change=change: _counted(then, change))
-            found.append(ExactChange(change.test, "count change", bases, change.channel))
+            found.append(ExactChange(change.test, "count change", bases, change.channel, change.tonight))
     return found
 
 

@@ -22,6 +22,7 @@ class ExactChange:
     kind: ExactKind
     bases: tuple[tuple[datetime, str], ...]  # nights that were as before and their builds, the newest first
     channel: str = ""  # of a count
+    counted: float | None = None  # by the night
 
     @property
     def key(self) -> SeriesKey:
@@ -31,10 +32,15 @@ class ExactChange:
 def ask_exact(tonight: Tonight, changes: Sequence[ExactChange]) -> None:
     """Ask fresh processes of tonight's build, and where all of them agree those of the last good build.
 
-    Failures come first, and of very many changes the last are not asked. A count that was flaky rests, as a suspect
-    that was nothing.
+    A count that is still what an earlier night confirmed, as it is while an alert is open, is no news. Failures come
+    first, and of very many changes the last are not asked. A count that was flaky rests, as a suspect that was nothing.
     """
     _rest_a_night(tonight)
+    known = tonight.state.counts
+    tonight.state.counts = {
+        name: known[name] for one in changes if _is_known(one, known) for name in [name_of(one.key)]
+    }
+    changes = [one for one in changes if not _is_known(one, known)]
     asked = _asked(tonight, changes)
     head = tonight.seen.builds[-1]
     now = _measured(tonight, asked, head)
@@ -49,6 +55,10 @@ def ask_exact(tonight: Tonight, changes: Sequence[ExactChange]) -> None:
             _conclude(tonight, one, now[one.test], before.get(one, ()), bases.get(one))
         else:
             _keep(tonight, one, ExactMeasured(test=one.test, channel=one.channel, kind=one.kind, verdict="not asked"))
+
+
+def _is_known(one: ExactChange, known: Mapping[str, float]) -> bool:
+    return one.counted is not None and known.get(name_of(one.key)) == one.counted
 
 
 def _order(one: ExactChange) -> tuple[int, str, str]:
@@ -141,6 +151,8 @@ def _conclude(
     accounts.exact_asked += 1
     accounts.exact_confirmed += verdict == "confirmed"
     accounts.exact_flaky += verdict == "flaky"
+    if verdict == "confirmed" and one.counted is not None:
+        tonight.state.counts[name_of(one.key)] = one.counted
     if one.channel and verdict in ("flaky", "not the build"):
         tonight.state.flaky[name_of(one.key)] = tonight.rules.rests[-1]
     measured = ExactMeasured(

@@ -194,6 +194,7 @@ class ClassState(_Schema):
     bucket: float = 0.0  # pairs that may be measured
     build: PendingBuild | None = None
     failing: dict[str, Failing] = Field(default_factory=dict)  # by test
+    counts: dict[str, float] = Field(default_factory=dict)  # by series: what it is confirmed to count by now
     flaky: dict[str, int] = Field(default_factory=dict)  # by series, a count: nights that it rests still
     filed: list[Filed] = Field(default_factory=list)  # the newest last
     next_id: int = 1

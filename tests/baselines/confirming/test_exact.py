@@ -155,3 +155,15 @@ def test_a_flaky_count_rests_for_a_fortnight():
         asked.append(outcome.exact[0].verdict)
         assert not outcome.exact[0].settled
     assert asked == ["flaky", *["not asked"] * 13, "flaky", "not asked"]
+
+
+def test_a_count_that_stays_where_it_was_confirmed_is_asked_once_and_told_once():
+    """The nights of an open alert are no baseline, so against that the count has changed in each of them."""
+    state, told = ClassState(), []
+    for night, count in ((50, 12.0), (51, 12.0), (52, 13.0), (53, 13.0), (54, None), (55, 13.0)):
+        change = ExactChange(TEST, "count change", BASES, "launches", count)
+        bench = bench_of(counted(*[count] * 3), counted(10, 10, 10), head=f"build{night}")
+        outcome, state = a_night(bench, *([change] if count else []), night=night, state=state)
+        told.append(len(outcome.exact))
+        assert (TEST in {test for test, _ in bench.measured}) == bool(outcome.exact)
+    assert told == [1, 0, 1, 0, 0, 1]
