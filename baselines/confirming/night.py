@@ -437,9 +437,13 @@ class _Night:
         self._persist(waiting, 0)
 
     def _good_night(self, row: int, latest: int) -> int | None:
-        """The newest night up to one whose build can still be measured, back to the first of the segment."""
+        """The newest night up to one whose build can still be measured, back to the first of the segment, whose build
+        is kept in the store while the segment lives."""
         earliest = min(latest, max(int(self.segments[row]), latest - HISTORY_FOR_ONSET))
-        nights = range(latest, max(0, earliest) - 1, -1)
+        nights = [*range(latest, max(0, earliest) - 1, -1)]
+        one = self.state.series.get(self.names[row])
+        if one is not None and one.segment in self.seen.nights and self.segments[row] < earliest:
+            nights.append(int(self.segments[row]))
         return next((night for night in nights if self.bench.has(self.seen.builds[night])), None)
 
     def _is_there(self, row: int) -> bool:

@@ -191,6 +191,22 @@ class ClassState(_Schema):
         return self.series.setdefault(name_of(key), SeriesState())
 
     @property
+    def nights_needed(self) -> set[datetime]:
+        """Whose builds may be measured again, however old they get: the first of each segment, and those that what
+        waits for its second look was held against, and was found on."""
+        found = {one.segment for one in self.series.values() if one.segment is not None}
+        for one in self.series.values():
+            if one.pending is not None:
+                found |= {one.pending.base, one.pending.confirmed}
+        return found
+
+    @property
+    def builds_that_moved_most(self) -> list[tuple[datetime, datetime]]:
+        """(when it was told, whose build) of each that is stored still. They are held against the night before."""
+        told = [(one.night, one.onset.low) for one in self.filed if one.of_a_build]
+        return told if self.build is None else [*told, (self.build.night, self.build.night)]
+
+    @property
     def environment_since(self) -> datetime | None:
         """Since when the newest shifts hold, if there are any. A harmless new fingerprint goes on with the old ones."""
         new = (

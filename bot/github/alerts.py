@@ -117,6 +117,13 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
     return found
 
 
+def nights_needed(alerts: Iterable[Alert]) -> set[datetime]:
+    """Whose builds the open alerts are held against, or may be: what their pairs were measured from, and the newest
+    night before them in which all was well."""
+    found = {interval.base for alert in alerts if alert.is_open for interval in alert.intervals}
+    return found | {alert.good_until for alert in alerts if alert.is_open and alert.good_until is not None}
+
+
 def apply_report(
     alerts: Sequence[Alert], report: Report, *, now: datetime, show: Callable[[Alert], str] = lambda alert: ""
 ) -> tuple[Alert, ...]:
