@@ -3,6 +3,7 @@ only what new pairs show twice is filed."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
 
 from baselines.confirming.bench import Bench
@@ -17,8 +18,10 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
-from bot.bench import bench_of_night
+from bot.bench import bench_of_night, closing_bench
+from bot.closing import confirm_closings
 from bot.config import NightlyConfig
+from bot.github.alerts import Alert
 
 
 def confirm_here(
@@ -26,6 +29,18 @@ def confirm_here(
 ) -> NightOutcome | None:
     """Confirm a night on this machine, which has measured it. What was measured lies in `work` until it is removed."""
     return confirm_night(store, tonight, report, policy, partial(bench_of_night, config, store, tonight), canary)
+
+
+def confirm_closings_here(
+    config: NightlyConfig,
+    store: Store,
+    tonight: NightSummary,
+    report: Report,
+    alerts: Collection[Alert],
+    now: datetime,
+) -> Report:
+    """Ask pairs on this machine about the alerts that the night would close."""
+    return confirm_closings(store, tonight, report, alerts, partial(closing_bench, config, store, tonight), now)
 
 
 def confirm_night(

@@ -153,6 +153,34 @@ class Measured(_Schema):
     threshold: float
 
 
+class Gone(_Schema):
+    """Whether the change of a test is gone, by pairs of the build from before it against tonight's."""
+
+    test: str
+    channel: str
+    base: UtcTime  # the night of that build
+    answer: Literal["gone", "there", "undecided", "not measured"]
+    pairs: int = 0  # that ended well; 0 of a build against itself, where there is nothing to measure
+    effect: float = 0.0  # of the pairs, as a share; slower is positive
+    limit: float = 0.0  # what it is below when it is gone
+
+
+class Closing(_Schema):
+    """An alert whose tests are good again, and what pairs said of it."""
+
+    alert: str  # its key
+    asked: tuple[Gone, ...] = ()  # of no test: there is no build from before it that the night could name
+
+    @property
+    def answer(self) -> Literal["gone", "there", "undecided", "not measured"]:
+        """Of the alert: it is there if one of its tests is, and gone if all that could be measured are."""
+        answers = {one.answer for one in self.asked}
+        for told in ("there", "undecided", "gone"):
+            if told in answers:
+                return told
+        return "not measured"
+
+
 class NightOutcome(_Schema):
     """What a night came to."""
 
@@ -164,6 +192,7 @@ class NightOutcome(_Schema):
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it
+    closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
 
     @property
     def confirmed(self) -> tuple[Measured, ...]:

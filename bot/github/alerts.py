@@ -11,12 +11,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from baselines.confirming.state import Interval
+from baselines.confirming.state import Closing, Interval
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
 from baselines.series import UtcTime
 from bot.github.issue import key_of
 from regression_detector import TOTAL
+from torchbenchmark.quantity import counted
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
 RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
@@ -122,6 +123,23 @@ def nights_needed(alerts: Iterable[Alert]) -> set[datetime]:
     night before them in which all was well."""
     found = {interval.base for alert in alerts if alert.is_open for interval in alert.intervals}
     return found | {alert.good_until for alert in alerts if alert.is_open and alert.good_until is not None}
+
+
+def closing_tonight(alerts: Iterable[Alert], report: Report, *, now: datetime) -> list[Alert]:
+    """The alerts of something slower that the night would close as recovered, if nobody asked pairs."""
+    before = list(alerts)
+    if report.confirmation is not None:
+        unasked = report.confirmation.model_copy(update={"closings": None})
+        report = report.model_copy(update={"confirmation": unasked})
+    after = {alert.key: alert for alert in apply_report(before, report, now=now)}
+    return [
+        alert
+        for alert in before
+        if alert.is_open
+        and alert.kind == "regression"
+        and not after[alert.key].is_open
+        and after[alert.key].has_recovered
+    ]
 
 
 def apply_report(
@@ -382,6 +400,9 @@ def _with_late_findings(alert: Alert, report: Report, found: Findings) -> Alert:
 def _recovering(alert: Alert, report: Report) -> Alert:
     count, since = alert.recovered_nights + 1, alert.recovered_since or report.tonight.started
     done = count >= RECOVERED_NIGHTS
+    closings = report.confirmation.closings if report.confirmation is not None else None
+    if done and closings is not None and alert.kind == "regression":
+        return _closing(alert, report, next((one for one in closings if one.alert == alert.key), None))
     return _with_night(
         alert,
         report,
@@ -393,6 +414,47 @@ def _recovering(alert: Alert, report: Report) -> Alert:
         closed=report.tonight.started if done else None,
         closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights" if done else "",
     )
+
+
+def _closing(alert: Alert, report: Report, closing: Closing | None) -> Alert:
+    """The alert after its third good night, with what pairs of the build from before it say; None: they are asked the
+    next night."""
+    night = f"recovered, night {RECOVERED_NIGHTS} of {RECOVERED_NIGHTS}"
+    since = alert.recovered_since or report.tonight.started
+    if closing is None:
+        return _with_night(alert, report, {}, note=f"{night}; pairs are asked the next night", incomparable_nights=0)
+    there = {one.test: f"{one.effect:+.1%}" for one in closing.asked if one.answer == "there"}
+    pairs = sum(one.pairs for one in closing.asked)
+    if closing.answer in ("there", "undecided"):
+        told = "still there by pairs" if there else f"{pairs} pairs did not tell whether it is gone"
+        return _with_night(
+            alert,
+            report,
+            there,
+            note=f"{night}, {told}",
+            recovered_since=None,
+            recovered_nights=0,
+            incomparable_nights=0,
+        )
+    return _with_night(
+        alert,
+        report,
+        {},
+        note=f"{night}: closed",
+        recovered_since=since,
+        recovered_nights=RECOVERED_NIGHTS,
+        incomparable_nights=0,
+        closed=report.tonight.started,
+        closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights, {_why_gone(closing, pairs)}",
+    )
+
+
+def _why_gone(closing: Closing, pairs: int) -> str:
+    if closing.answer == "not measured":
+        return "not confirmed by pairs, as no build from before it could be measured"
+    if not pairs:
+        return "tonight's build being the last good one"
+    return f"and gone by {counted(pairs, 'pair')} of the build from before it and tonight's"
 
 
 def _recovered(alert: Alert, row: Row) -> bool:
