@@ -3,8 +3,8 @@
 import regression_detector
 from baselines import cli as baselines_commands
 from baselines import replay_command
-from bot import build, canary, filing, nightly, sharded, watchdog, workflow
-from bot.github.alert_store import nights_of_alerts
+from bot import alerts_command, build, canary, filing, nightly, sharded, watchdog, workflow
+from bot.accepting import nights_of_alerts
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -22,6 +22,7 @@ def main() -> None:
         nightly,
         sharded,
         filing,
+        alerts_command,
         watchdog,
         workflow,
     ):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 
+from baselines.confirming.accepting import accept_levels
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
 from baselines.confirming.night import Named, run_night
@@ -18,9 +19,11 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
+from bot.accepting import accepted_levels
 from bot.bench import bench_of_night, closing_bench
 from bot.closing import confirm_closings
 from bot.config import NightlyConfig
+from bot.github.alert_store import read_alerts
 from bot.github.alerts import Alert
 
 
@@ -66,6 +69,7 @@ def confirm_night(
     seen = seen_tonight(tonight, chronological(nights), policy, canary)
     if seen is None:
         return None
+    accept_levels(state, accepted_levels(read_alerts(store, tonight.suite, tonight.machine_class)), seen)
     run_night(seen, state, bench(nights), rules or Rules(), _named(report, set(seen.series)))
     write_state(store, tonight.suite, tonight.machine_class, state, version)
     return state.outcome

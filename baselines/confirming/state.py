@@ -214,10 +214,14 @@ class ClassState(_Schema):
     next_id: int = 1
     accounts: Accounts = Field(default_factory=Accounts)
     last_night: UtcTime | None = None
+    accepted: list[str] = Field(default_factory=list)  # keys of alerts whose level began a segment, the newest last
     outcome: NightOutcome | None = None  # of that night: concluding it again comes to the same
 
     def of(self, key: SeriesKey) -> SeriesState:
-        return self.series.setdefault(name_of(key), SeriesState())
+        return self.of_name(name_of(key))
+
+    def of_name(self, name: str) -> SeriesState:
+        return self.series.setdefault(name, SeriesState())
 
     @property
     def nights_needed(self) -> set[datetime]:

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -11,7 +10,7 @@ from baselines.runs import series_prefix
 from baselines.store import Store
 from baselines.store.interface import update
 from bot.errors import BotError
-from bot.github.alerts import Alert, nights_needed
+from bot.github.alerts import Alert
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -29,11 +28,6 @@ class _Alerts(BaseModel):
 def read_alerts(store: Store, suite: str, machine_class: str) -> tuple[Alert, ...]:
     key = _key(suite, machine_class)
     return _decode(store, key, store.read_if_present(key))
-
-
-def nights_of_alerts(store: Store, suite: str, machine_class: str) -> set[datetime]:
-    """The nights that the open alerts of a class look back to."""
-    return nights_needed(read_alerts(store, suite, machine_class))
 
 
 def change_alerts(

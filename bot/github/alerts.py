@@ -6,7 +6,7 @@ likely one change; what is left over makes one new alert. Nights inside an alert
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -29,6 +29,7 @@ NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
 
 RECOVERED = "recovered"
 _INSTANT = timedelta(microseconds=1)
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 Kind = Literal["regression", "failure"]
 KINDS: tuple[Kind, ...] = ("regression", "failure")
@@ -59,6 +60,14 @@ class Episode(_Schema):
     until: UtcTime
 
 
+class Accepted(_Schema):
+    """That a person took the level of an alert for what is normal."""
+
+    at: UtcTime
+    by: str
+    since: dict[str, UtcTime]  # by test, the first night of that level
+
+
 class Alert(_Schema):
     """One alert, as stored."""
 
@@ -80,6 +89,7 @@ class Alert(_Schema):
     signal: str = ""  # the confirmed change that opened it; empty: the limits alone did
     effects: dict[str, float] = Field(default_factory=dict)  # by test, as confirmed: a share, slower is positive
     intervals: tuple[Interval, ...] = ()  # what pairs showed of its tests when they were filed
+    accepted: Accepted | None = None  # then it is closed, and no relapse opens it again
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
@@ -103,9 +113,13 @@ class Alert(_Schema):
 
 def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
     """Per test, or "total": the times inside an alert. They stay masked when the alert is closed: the slow nights in
-    it were slow."""
+    it were slow. Of an alert that was accepted it is the time before its level."""
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
+        if alert.accepted is not None:
+            for test, since in alert.accepted.since.items():
+                found.setdefault(test, []).append(Mask(_EVER, since, since_open=False, accepted=True))
+            continue
         until = None if alert.is_open else alert.recovered_since or alert.closed
         now = Mask(alert.opened, until, since_open=alert.is_open)
         before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
@@ -116,13 +130,6 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
                 for test in night.findings:
                     found[test].append(Mask(night.started, night.started + _INSTANT, since_open=False))
     return found
-
-
-def nights_needed(alerts: Iterable[Alert]) -> set[datetime]:
-    """Whose builds the open alerts are held against, or may be: what their pairs were measured from, and the newest
-    night before them in which all was well."""
-    found = {interval.base for alert in alerts if alert.is_open for interval in alert.intervals}
-    return found | {alert.good_until for alert in alerts if alert.is_open and alert.good_until is not None}
 
 
 def closing_tonight(alerts: Iterable[Alert], report: Report, *, now: datetime) -> list[Alert]:

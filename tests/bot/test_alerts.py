@@ -10,8 +10,9 @@ from baselines.confirming.state import Interval
 from baselines.policy import load_policy
 from baselines.report import State
 from baselines.store import open_store
+from bot.accepting import nights_of_alerts
 from bot.errors import BotError
-from bot.github.alert_store import change_alerts, nights_of_alerts, read_alerts
+from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
 from regression_detector import TOTAL, detect
 from torchbenchmark.records import Status
@@ -362,5 +363,9 @@ def test_an_open_alert_needs_its_last_good_night_and_what_its_pairs_were_measure
         change_alerts(store, "smoke", "cpu-4t", lambda before: (alert,))
         return nights_of_alerts(store, "smoke", "cpu-4t")
 
-    assert needed(alert.model_copy(update={"intervals": (interval,)})) == {base, FIRST_NIGHT + timedelta(days=6)}
+    assert needed(alert.model_copy(update={"intervals": (interval,)})) == {
+        base,
+        FIRST_NIGHT + timedelta(days=6),
+        alert.opened,
+    }
     assert needed(alert.model_copy(update={"closed": alert.opened, "closed_because": "recovered"})) == set()
