@@ -1,5 +1,6 @@
 """`torchbench baseline`: what a store holds, pins, and the history."""
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -7,6 +8,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from baselines.confirming.margins import estimated_margins
+from baselines.confirming.rates import rates_of
+from baselines.confirming.rules import Rules
+from baselines.confirming.stored_state import read_state
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
 from baselines.kept_wheels import kept_builds, needed_builds, remove_wheels
@@ -37,6 +42,7 @@ def register(app: typer.Typer, others: NightsOf = no_others) -> None:
         ("show", show_run),
         ("pin", pin_run),
         ("unpin", unpin),
+        ("rates", show_rates),
         ("rebuild", rebuild),
         ("gc", _collecting_garbage(others)),
     ):
@@ -100,6 +106,42 @@ def show_run(store: StoreOption, run: RunArgument) -> None:
         values = ", ".join(f"{name} {shown_value(channel, 'median')}" for name, channel in summary.channels.items())
         table.add_row(*texts(test, str(summary.status or "no record"), values or summary.reason))
     print_table(table)
+
+
+def show_rates(store: StoreOption) -> None:
+    """How often each class screens, confirms and files, and how often a build against itself is taken for slower."""
+    opened = open_store(store, must_exist=True)
+    table = new_table(
+        "suite",
+        "class",
+        "nights",
+        "screened",
+        "candidates",
+        "confirmed",
+        "filed",
+        "itself",
+        "false",
+        "holds 0",
+        "margins",
+    )
+    for suite, machine_class in list_series(opened):
+        state, _ = read_state(opened, suite, machine_class)
+        rates = rates_of(state.accounts)
+        if not rates.nights:
+            continue
+        held = f"{rates.aa_covered / rates.aa_tries:.0%}" if rates.aa_tries else ""
+        margins = estimated_margins(state.accounts, Rules())
+        table.add_row(
+            *texts(suite, machine_class, str(rates.nights), f"{rates.screened:,.0f}"),
+            *texts(*(f"{rate:.1f}" for rate in (rates.candidates, rates.confirmed, rates.filed))),
+            *texts(str(rates.aa_tries), str(rates.aa_confirmed), held),
+            *texts(", ".join(f"{channel} {math.expm1(margin):.2%}" for channel, margin in margins.items())),
+        )
+    if not table.rows:
+        console.print("no night was confirmed yet")
+        return
+    print_table(table)
+    console.print("screened to filed: in 30 nights; itself: tonight's build compared with itself, and what came of it")
 
 
 def pin_run(

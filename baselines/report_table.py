@@ -3,6 +3,7 @@
 from rich.table import Table
 from rich.text import Text
 
+from baselines.confirming.rates import told
 from baselines.confirming.state import Closing, NightOutcome
 from baselines.report import NightRef, Report, Row, State
 from baselines.suspects import Screen
@@ -97,6 +98,10 @@ def _print_confirmation(outcome: NightOutcome) -> None:
             _line(f"there again: {interval.test} {interval.channel} {shown}: {filed.kind}", "bold")
     for closing in outcome.closings or ():
         _print_closing(closing)
+    for channel, margin in outcome.margins.items():
+        _line(f"margin of {channel}: {margin:.2%}, as builds compared with themselves differ")
+    for line in told(outcome.rates) if outcome.rates is not None else ():
+        _line(line)
     if outcome.waiting:
         _line(f"confirmed, to be asked again the next night: {', '.join(outcome.waiting)}", "bold")
 

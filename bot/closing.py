@@ -6,6 +6,7 @@ from datetime import datetime
 
 from baselines.confirming.bench import Bench
 from baselines.confirming.closing import Question, ask_whether_gone
+from baselines.confirming.margins import with_margins
 from baselines.confirming.rules import Rules
 from baselines.confirming.state import Closing, NightOutcome
 from baselines.confirming.stored_state import read_state, write_state
@@ -44,6 +45,8 @@ def confirm_closings(
         return _with(report, outcome, (), 0)
     nights = read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started)
     builds = {night.started: night.build.id for night in nights}
+    state, version = read_state(store, tonight.suite, tonight.machine_class)
+    rules = with_margins(rules, state.accounts)
     asked: list[Closing] = []
     machine, spent = bench(nights), 0
     for alert in closing:
@@ -53,7 +56,6 @@ def confirm_closings(
         asked.append(Closing(alert=alert.key, asked=found))
         spent += pairs
     after = _with(report, outcome, tuple(asked), spent)
-    state, version = read_state(store, tonight.suite, tonight.machine_class)
     if state.outcome is not None and state.outcome.night == tonight.started:
         state.outcome = after.confirmation
         state.bucket -= spent

@@ -32,7 +32,7 @@ class Question:
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
-        return max(SHARE_GONE * math.log1p(self.effect), rules.margin)
+        return max(SHARE_GONE * math.log1p(self.effect), rules.margin_of(self.channel))
 
 
 def answer(ratios: Sequence[float], limit: float, most_pairs: int) -> Answer:

@@ -16,7 +16,9 @@ import numpy as np
 from baselines.confirming import environment
 from baselines.confirming.bench import Bench
 from baselines.confirming.levels import FEWEST_NIGHTS, Moved, Rows, level_before, moved
+from baselines.confirming.margins import with_margins
 from baselines.confirming.onset import date_onset
+from baselines.confirming.rates import rates_of
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
 from baselines.confirming.state import (
@@ -91,6 +93,7 @@ def run_night(seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: 
     if state.last_night is not None and seen.tonight <= state.last_night:
         raise ValueError(f"the night of {seen.tonight} was concluded already: {state.last_night} is the newest")
     outcome = Outcome()
+    rules = with_margins(rules, state.accounts)
     night = _Night(seen, state, bench, rules, outcome, named)
     night.run()
     state.last_night = seen.tonight
@@ -105,6 +108,7 @@ class _Night:
     ) -> None:
         self.seen, self.state, self.bench, self.rules, self.outcome = seen, state, bench, rules, outcome
         self.names = [name_of(key) for key in seen.series]
+        self.margins = np.array([rules.margin_of(key.channel) for key in seen.series])
         self.row_of = {name: row for row, name in enumerate(self.names)}
         self.named = {name_of(one.key): one for one in named if one.base in seen.nights}
         self.asked: dict[SeriesKey, tuple[Onset, datetime]] = {}  # tonight: when it may have come in, and the base
@@ -159,6 +163,8 @@ class _Night:
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),
             processes=outcome.processes,
+            margins={channel: math.expm1(margin) for channel, margin in self.rules.margins.items()},
+            rates=rates_of(self.state.accounts),
         )
 
     @property
@@ -361,7 +367,7 @@ class _Night:
         bridged = environment.bridge(seen, np.flatnonzero(seen.there), bases, self.bench, rules.bridging_processes)
         self.outcome.bridged += bridged.processes
         effect = self.rows.logs[:, -1] - (bridged.logs - believed)
-        far = sign * effect > np.maximum(rules.margin, 2.5 * self.rows.noise)
+        far = sign * effect > np.maximum(self.margins, 2.5 * self.rows.noise)
         moved_rows = np.flatnonzero(far & np.isfinite(effect))
         if not len(moved_rows):
             return
@@ -388,7 +394,7 @@ class _Night:
         still = [
             row
             for row in rows
-            if sign * (self.rows.logs[row, -1] - level[row]) > max(rules.margin, self.rows.noise[row])
+            if sign * (self.rows.logs[row, -1] - level[row]) > max(self.margins[row], self.rows.noise[row])
         ]
         if not rows or len(still) <= rules.share_persistent * len(rows):
             return
@@ -631,10 +637,10 @@ class _Night:
             if one.carried is not None and self._nights_since(one.carried.since) > rules.carried_nights:
                 one.carried = None
         size = np.abs(scores.effect)
-        hope = (size - rules.margin) / self.rows.pair_sd
+        hope = (size - self.margins) / self.rows.pair_sd
         passed = (
             (scores.score > rules.gate)
-            & (size > rules.least_share_of_margin * rules.margin)
+            & (size > rules.least_share_of_margin * self.margins)
             & (hope > rules.least_hope)
             & self.seen.there
         )
@@ -795,6 +801,9 @@ class _Night:
         effects = accounts.aa_effects.setdefault(trial.key.channel, [])
         effects.append(again.effect)
         del effects[:-KEPT_EFFECTS]
+        widths = accounts.aa_half_widths.setdefault(trial.key.channel, [])
+        widths.append((again.high - again.low) / 2)
+        del widths[:-KEPT_EFFECTS]
         self.outcome.intervals.append(
             (
                 Interval(

@@ -136,6 +136,20 @@ class Accounts(_Schema):
     aa_confirmed: int = 0
     aa_covered: int = 0  # intervals that hold 0
     aa_effects: dict[str, list[float]] = Field(default_factory=dict)  # by channel: of the newest tries
+    aa_half_widths: dict[str, list[float]] = Field(default_factory=dict)  # of the intervals of the newest of these
+
+
+class Rates(_Schema):
+    """What the accounts come to in thirty nights."""
+
+    nights: int  # that they are of
+    screened: float
+    candidates: float
+    confirmed: float
+    filed: float
+    aa_tries: int  # in all: tonight's build against itself
+    aa_confirmed: int
+    aa_covered: int
 
 
 class Measured(_Schema):
@@ -192,6 +206,8 @@ class NightOutcome(_Schema):
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it
+    margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
+    rates: Rates | None = None
     closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
 
     @property

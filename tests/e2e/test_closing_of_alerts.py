@@ -12,9 +12,9 @@ OPERATOR = "embedding_bag"  # of dlrm
 @pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_a_mended_operator_closes_its_issue_by_pairs_of_the_last_good_build_and_the_mended_one(tmp_path):
-    nights = Nights(tmp_path, suite=str(write_suite(tmp_path, ["dlrm"])), rounds=2, budget_s=0.05)
+    nights = Nights(tmp_path, suite=str(write_suite(tmp_path, ["dlrm"])), rounds=2, budget_s=0.02)
     assert nights.run().exit_code == 0
-    slow = make_slow_build(tmp_path / "slow", operator=OPERATOR, training=400, inference=400)
+    slow = make_slow_build(tmp_path / "slow", operator=OPERATOR, training=80, inference=80)
     assert nights.run(slow).exit_code == 1
     assert nights.run(slow).exit_code == 1
     (issue,) = nights.issues
