@@ -16,7 +16,9 @@ from baselines.confirming.state import Accounts
 ENOUGH = 40  # sharp comparisons of a channel: two may lie beyond the quantile, whatever they are
 QUANTILE = 0.95
 SHARP = 1.0  # half-width of a comparison's interval, in margins that are not estimated: at most this
-LEAST, MOST = 0.5, 2.0  # times that margin, at which an estimate ends, whatever the comparisons say
+# Times that margin, at which an estimate ends. What builds differ by beside their zygotes, no comparison of one with
+# itself can show, so that a quiet class does not go far below.
+LEAST, MOST = 0.8, 2.0
 
 
 def with_margins(rules: Rules, accounts: Accounts) -> Rules:
