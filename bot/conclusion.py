@@ -88,7 +88,7 @@ def conclude(
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     state, _ = read_state(store, tonight.suite, tonight.machine_class)
     canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
-    report = judge(store, tonight, policy, _both(masks(alerts), waiting_masks(state)), canaries)
+    report = judge(store, tonight, policy, _both(masks(alerts, tonight.started), waiting_masks(state)), canaries)
     if confirm is not None and report.verdict != "broken":
         outcome = confirm(tonight, report, canaries.sentence if canaries is not None and canaries.moved else "")
         report = report if outcome is None else with_confirmation(report, outcome)

@@ -111,17 +111,20 @@ class Alert(_Schema):
         return any(night.run == run for night in self.nights)
 
 
-def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
+def masks(alerts: Iterable[Alert], tonight: datetime | None = None) -> dict[str, list[Mask]]:
     """Per test, or "total": the times inside an alert. They stay masked when the alert is closed: the slow nights in
-    it were slow. Of an alert that was accepted it is the time before its level."""
+    it were slow. Of an alert that was accepted it is the time before its level; but a night that began before that,
+    `tonight`, goes on as if it were open still, or it would not come to the same after a kill."""
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
-        if alert.accepted is not None:
+        later = alert.accepted is not None and tonight is not None and alert.accepted.at > tonight
+        if alert.accepted is not None and not later:
             for test, since in alert.accepted.since.items():
                 found.setdefault(test, []).append(Mask(_EVER, since, since_open=False, accepted=True))
             continue
-        until = None if alert.is_open else alert.recovered_since or alert.closed
-        now = Mask(alert.opened, until, since_open=alert.is_open)
+        is_open = alert.is_open or later
+        until = None if is_open else alert.recovered_since or alert.closed
+        now = Mask(alert.opened, until, since_open=is_open)
         before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
         for test in alert.tests:
             found.setdefault(test, []).extend([now, *before])

@@ -100,6 +100,15 @@ def test_an_acceptance_while_a_night_is_measured_counts_from_the_next_night_on(s
     assert len(state.accepted) == 1 and state.series[f"{A} cpu_time"].segment == at(20)
 
 
+def test_a_night_that_goes_on_after_a_kill_is_judged_as_if_it_were_not_accepted_yet(slow):
+    before = slow.alerts
+    accept_alert(slow.store, *WHERE, before[0].key, by="ada", now=at(24) + timedelta(hours=1))
+    after = read_alerts(slow.store, *WHERE)
+    assert masks(after, at(24)) == masks(before, at(24))
+    (mask,) = masks(after, at(25))[A]
+    assert mask.accepted and mask.until == at(20)
+
+
 def test_a_series_that_was_confirmed_to_change_again_keeps_the_segment_of_that(slow):
     state, version = read_state(slow.store, *WHERE)
     state.series[f"{A} cpu_time"].segment = at(23)  # an improvement, confirmed after the regression was filed

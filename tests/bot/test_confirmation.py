@@ -65,7 +65,7 @@ class Class:
         store_run(self.store, run)
         tonight = add_night(self.store, run_prefix(run.header))
         state, _ = read_state(self.store, tonight.suite, tonight.machine_class)
-        report = judge(self.store, tonight, POLICY, {**masks(self.alerts), **waiting_masks(state)})
+        report = judge(self.store, tonight, POLICY, {**masks(self.alerts, tonight.started), **waiting_masks(state)})
         outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench)
         report = with_confirmation(report, outcome)
         if closing is not None:
