@@ -20,7 +20,7 @@ def test_a_mended_operator_closes_its_issue_by_pairs_of_the_last_good_build_and_
     (issue,) = nights.issues
     mended = make_slow_build(tmp_path / "mended", operator=OPERATOR, training=0, inference=0)
     for _ in range(2):
-        assert nights.run(mended).summary["report"]["confirmation"]["closings"] is None
+        assert nights.run(mended).summary["report"]["confirmation"]["closings"] == []
     last = nights.run(mended)
     assert last.exit_code == 0, last.output
     (closing,) = last.summary["report"]["confirmation"]["closings"]
