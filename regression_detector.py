@@ -574,7 +574,7 @@ def read_history(
 ) -> list[NightSummary]:
     """So much of the history before a time that also a test that some nights lack has its baseline, and one whose alert
     has been open for long."""
-    every = tuple(mask for several in masks.values() for mask in several)
+    every = tuple(mask for several in masks.values() for mask in several if not mask.accepted)
     valid = ValidNights(policy.nights, policy.min_coverage, every)
 
     def wanted(night: NightSummary) -> bool:

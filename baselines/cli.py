@@ -1,14 +1,21 @@
 """`torchbench baseline`: what a store holds, pins, and the history."""
 
+import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
+from baselines.confirming.margins import estimated_margins
+from baselines.confirming.rates import rates_of
+from baselines.confirming.rules import Rules
+from baselines.confirming.stored_state import read_state
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
-from baselines.kept_wheels import KEEP_NIGHTS, kept_builds, needed_builds, remove_wheels
+from baselines.kept_wheels import kept_builds, needed_builds, remove_wheels
+from baselines.needed_nights import KEEP_NIGHTS, NightsOf, no_others
 from baselines.night_tables import EARLIER, new_table, night_table, require_channel, series_table, shown_value, texts
 from baselines.pins import read_pins, remove_pin, set_pin
 from baselines.retention import KEEP_DAYS, LEAST_DAYS, outdated_runs, remove_runs
@@ -26,7 +33,8 @@ ClassArgument = Annotated[str, typer.Argument(metavar="CLASS", help="The machine
 RunArgument = Annotated[str, typer.Argument(help="Key of the run, runs/SUITE/CLASS/NIGHT, as `history` shows it.")]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: typer.Typer, others: NightsOf = no_others) -> None:
+    """`others`: more nights that stay whole, however old they are."""
     baseline = new_app("What a store of baselines holds: runs, their history, pins.")
     for name, command in (
         ("list", list_baselines),
@@ -34,8 +42,9 @@ def register(app: typer.Typer) -> None:
         ("show", show_run),
         ("pin", pin_run),
         ("unpin", unpin),
+        ("rates", show_rates),
         ("rebuild", rebuild),
-        ("gc", collect_garbage),
+        ("gc", _collecting_garbage(others)),
     ):
         baseline.command(name)(command)
     app.add_typer(baseline, name="baseline")
@@ -99,6 +108,42 @@ def show_run(store: StoreOption, run: RunArgument) -> None:
     print_table(table)
 
 
+def show_rates(store: StoreOption) -> None:
+    """How often each class screens, confirms and files, and how often a build against itself is taken for slower."""
+    opened = open_store(store, must_exist=True)
+    table = new_table(
+        "suite",
+        "class",
+        "nights",
+        "screened",
+        "candidates",
+        "confirmed",
+        "filed",
+        "itself",
+        "false",
+        "holds 0",
+        "margins",
+    )
+    for suite, machine_class in list_series(opened):
+        state, _ = read_state(opened, suite, machine_class)
+        rates = rates_of(state.accounts)
+        if not rates.nights:
+            continue
+        held = f"{rates.aa_covered / rates.aa_tries:.0%}" if rates.aa_tries else ""
+        margins = estimated_margins(state.accounts, Rules())
+        table.add_row(
+            *texts(suite, machine_class, str(rates.nights), f"{rates.screened:,.0f}"),
+            *texts(*(f"{rate:.1f}" for rate in (rates.candidates, rates.confirmed, rates.filed))),
+            *texts(str(rates.aa_tries), str(rates.aa_confirmed), held),
+            *texts(", ".join(f"{channel} {math.expm1(margin):.2%}" for channel, margin in margins.items())),
+        )
+    if not table.rows:
+        console.print("no night was confirmed yet")
+        return
+    print_table(table)
+    console.print("screened to filed: in 30 nights; itself: tonight's build compared with itself, and what came of it")
+
+
 def pin_run(
     store: StoreOption,
     name: Annotated[str, typer.Argument(help="The pin, such as release.")],
@@ -143,47 +188,53 @@ def rebuild(
         raise typer.Exit(EXIT_BROKEN)
 
 
-def collect_garbage(
-    store: StoreOption,
-    keep_days: Annotated[
-        int, typer.Option(min=LEAST_DAYS, max=36500, help="Runs of so many days back are kept.")
-    ] = KEEP_DAYS,
-    keep_nights: Annotated[
-        int, typer.Option(min=1, max=36500, help="Wheels of the builds of so many nights of each class are kept.")
-    ] = KEEP_NIGHTS,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove them; without it they are only counted.")] = False,
-) -> None:
-    """Remove the records of old runs that are not pinned, and the wheels of builds that neither a pin nor a late night
-    needs. The nights of the runs stay in the history, and so does every alert.
+def _collecting_garbage(others: NightsOf) -> Callable[..., None]:
+    def collect_garbage(
+        store: StoreOption,
+        keep_days: Annotated[
+            int, typer.Option(min=LEAST_DAYS, max=36500, help="Runs of so many days back are kept.")
+        ] = KEEP_DAYS,
+        keep_nights: Annotated[
+            int, typer.Option(min=1, max=36500, help="Wheels of the builds of so many nights of each class are kept.")
+        ] = KEEP_NIGHTS,
+        remove: Annotated[
+            bool, typer.Option("--remove", help="Remove them; without it they are only counted.")
+        ] = False,
+    ) -> None:
+        """Remove the records of old runs, and the wheels of builds, that neither a pin nor a late night needs, and that
+        nothing looks back to: no segment, no open alert, nothing that waits to be confirmed. The nights of the runs
+        stay in the history, and so does every alert.
 
-    A run that cannot be read stays, and is told (exit code 2).
-    """
-    opened = open_store(store, must_exist=True)
-    before = datetime.now(UTC) - timedelta(days=keep_days)
-    table, left = new_table("suite", "class", "runs removed" if remove else "runs to remove", "first", "last"), []
-    for suite, machine_class in list_series(opened):
-        runs = outdated_runs(opened, suite, machine_class, before)
-        if remove:
-            done = remove_runs(opened, runs)
-            runs = list(done.runs)
-            left += done.left
-        if runs:
-            dates = [run.rpartition("/")[2][:10] for run in runs]
-            table.add_row(*texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
-    if table.rows:
-        print_table(table)
-    else:
-        console.print(f"no run without a pin began before {before:%Y-%m-%d}")
-    wheels = remove_wheels(opened, needed_builds(opened, kept_builds(opened), keep_nights), remove=remove)
-    if wheels.wheels:
-        what = f"{counted(len(wheels.wheels), 'wheel')} of {counted(len(wheels.builds), 'build')}"
-        console.print(f"{what} {'removed' if remove else 'to remove'}: {quantity(wheels.bytes, 'B')}")
-    if (table.rows or wheels.wheels) and not remove:
-        console.print("nothing was removed; add --remove to do so")
-    for problem in left:
-        console.print(Text(f"stays: {problem}"), style="red")
-    if left:
-        raise typer.Exit(EXIT_BROKEN)
+        A run that cannot be read stays, and is told (exit code 2).
+        """
+        opened = open_store(store, must_exist=True)
+        before = datetime.now(UTC) - timedelta(days=keep_days)
+        table, left = new_table("suite", "class", "runs removed" if remove else "runs to remove", "first", "last"), []
+        for suite, machine_class in list_series(opened):
+            runs = outdated_runs(opened, suite, machine_class, before, others)
+            if remove:
+                done = remove_runs(opened, runs)
+                runs = list(done.runs)
+                left += done.left
+            if runs:
+                dates = [run.rpartition("/")[2][:10] for run in runs]
+                table.add_row(*texts(suite, machine_class, str(len(runs)), dates[0], dates[-1]))
+        if table.rows:
+            print_table(table)
+        else:
+            console.print(f"no run that may go began before {before:%Y-%m-%d}")
+        wheels = remove_wheels(opened, needed_builds(opened, kept_builds(opened), keep_nights, others), remove=remove)
+        if wheels.wheels:
+            what = f"{counted(len(wheels.wheels), 'wheel')} of {counted(len(wheels.builds), 'build')}"
+            console.print(f"{what} {'removed' if remove else 'to remove'}: {quantity(wheels.bytes, 'B')}")
+        if (table.rows or wheels.wheels) and not remove:
+            console.print("nothing was removed; add --remove to do so")
+        for problem in left:
+            console.print(Text(f"stays: {problem}"), style="red")
+        if left:
+            raise typer.Exit(EXIT_BROKEN)
+
+    return collect_garbage
 
 
 def _newest_nights(store: Store, suite: str, machine_class: str, count: int) -> list[NightSummary]:

@@ -16,16 +16,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from baselines.errors import BaselineError
-from baselines.pins import read_pins
-from baselines.runs import list_runs, list_series
+from baselines.needed_nights import KEEP_NIGHTS, NightsOf, looked_back_to, newest, no_others
+from baselines.runs import list_series
 from baselines.series import UtcTime
 from baselines.store.interface import Store, check_part, update
 from torchbenchmark.yaml_files import first_problem
 
 WHEELS, KEPT = "wheels", "kept"
 SCHEMA = 1
-# The last good build of a change lies before its onset, and that up to 14 nights back; a week more for steps back.
-KEEP_NIGHTS = 21
 LEAST_AGE = timedelta(days=1)  # of a list that is removed: a younger one is of tonight's build, or still being filled
 
 
@@ -115,18 +113,19 @@ def fetch(store: Store, build: KeptBuild, folder: Path) -> list[Path]:
     return paths
 
 
-def needed_builds(store: Store, builds: Iterable[str], nights: int = KEEP_NIGHTS) -> set[str]:
-    """Which of the builds pins name, or the newest nights of a class measured.
+def needed_builds(
+    store: Store, builds: Iterable[str], nights: int = KEEP_NIGHTS, others: NightsOf = no_others
+) -> set[str]:
+    """Which of the builds pins name, the newest nights of a class measured, or anything looks back to.
 
-    Told from the names of the runs alone, so that none that cannot be read makes a build seem unneeded.
+    Told from the names of the runs alone, so that none that cannot be read makes a build seem unneeded. Raises
+    BaselineError if what a class looks back to cannot be read.
     """
     runs: set[str] = set()
     for suite, machine_class in list_series(store):
-        names = [prefix.rpartition("/")[2] for prefix in list_runs(store, suite, machine_class)]
-        days = sorted({name[:10] for name in names})[-nights:]
-        runs |= {name for name in names if name[:10] in days}
-        runs |= {pin.run.rpartition("/")[2] for pin in read_pins(store, suite, machine_class).values()}
-    measured = {run[len("2026-11-28-") :] for run in runs}  # <build>-<run>
+        runs |= newest(store, suite, machine_class, nights)
+        runs |= looked_back_to(store, suite, machine_class, others)
+    measured = {run.rpartition("/")[2][len("2026-11-28-") :] for run in runs}  # <build>-<run>
     return {build for build in builds if any(name.startswith(f"{build}-") for name in measured)}
 
 

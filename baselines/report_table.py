@@ -3,7 +3,8 @@
 from rich.table import Table
 from rich.text import Text
 
-from baselines.confirming.state import NightOutcome
+from baselines.confirming.rates import told
+from baselines.confirming.state import Closing, NightOutcome
 from baselines.report import NightRef, Report, Row, State
 from baselines.suspects import Screen
 from torchbenchmark.terminal import console, print_table
@@ -97,8 +98,25 @@ def _print_confirmation(outcome: NightOutcome) -> None:
         for interval in filed.intervals:
             shown = f"{interval.effect:+.2%} [{interval.low:+.2%}, {interval.high:+.2%}]"
             _line(f"there again: {interval.test} {interval.channel} {shown}: {filed.kind}", "bold")
+    for closing in outcome.closings or ():
+        _print_closing(closing)
+    for channel, margin in outcome.margins.items():
+        _line(f"margin of {channel}: {margin:.2%}, as builds compared with themselves differ")
+    for line in told(outcome.rates) if outcome.rates is not None else ():
+        _line(line)
     if outcome.waiting:
         _line(f"confirmed, to be asked again the next night: {', '.join(outcome.waiting)}", "bold")
+
+
+def _print_closing(closing: Closing) -> None:
+    """What pairs said of an alert that had three good nights."""
+    for one in closing.asked:
+        against = f"against the build of {one.base:%Y-%m-%d %H:%M}"
+        counted = f", {one.effect:+.2%} in {one.pairs} pair{'' if one.pairs == 1 else 's'}" if one.pairs else ""
+        limit = f" (gone below {one.limit:+.2%})" if one.pairs else ""
+        _line(f"recovered: {one.test} {one.channel} {against}: {one.answer}{counted}{limit}")
+    if not closing.asked:
+        _line("recovered: an alert whose build from before is not known any more: not measured")
 
 
 def _table(report: Report) -> Table:

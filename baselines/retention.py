@@ -1,10 +1,12 @@
-"""Retention: the records of old runs are removed, their nights stay in the history. Pinned runs stay whole."""
+"""Retention: the records of old runs are removed, their nights stay in the history. Runs that are pinned, or that a
+later night may measure again, stay whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from baselines.history import keep_without_runs
+from baselines.needed_nights import NightsOf, looked_back_to, no_others
 from baselines.pins import read_pins
 from baselines.runs import forget_agreement, list_shards, parse_run_prefix
 from baselines.store import Store
@@ -21,12 +23,14 @@ class Removed:
     left: tuple[str, ...]  # why, one line for each run that was to be removed and stays
 
 
-def outdated_runs(store: Store, suite: str, machine_class: str, before: datetime) -> list[str]:
-    """The runs that began on a day before that of `before` and that no pin names, oldest first."""
+def outdated_runs(
+    store: Store, suite: str, machine_class: str, before: datetime, others: NightsOf = no_others
+) -> list[str]:
+    """The runs that began on a day before that of `before` and that nothing looks back to, oldest first."""
     day = before.astimezone(UTC).date().isoformat()
-    pinned = {pin.run for pin in read_pins(store, suite, machine_class).values()}
+    needed = looked_back_to(store, suite, machine_class, others)
     runs = list_shards(store, suite, machine_class)
-    return [prefix for prefix in runs if prefix.rpartition("/")[2][:10] < day and prefix not in pinned]
+    return [prefix for prefix in runs if prefix.rpartition("/")[2][:10] < day and prefix not in needed]
 
 
 def remove_runs(store: Store, prefixes: Sequence[str]) -> Removed:

@@ -20,11 +20,14 @@ class Mask:
     since: datetime
     until: datetime | None = None  # the first night that is good again
     since_open: bool = True  # the alert is open still
+    accepted: bool = False  # a person took its level for what is normal: what was before that is masked
 
     def holds(self, time: datetime) -> bool:
         return self.since <= time and (self.until is None or time < self.until)
 
     def __str__(self) -> str:
+        if self.accepted:
+            return f"the time before the level that was accepted from {self.until:%Y-%m-%d} on"
         if self.since_open:
             return f"the alert open since {self.since:%Y-%m-%d}"
         return f"the alert of {self.since:%Y-%m-%d}"
@@ -88,10 +91,11 @@ def rolling_baseline(
 
 def valid_within(valid: ValidNights, began: datetime | None) -> ValidNights:
     """Without the masks that began before the segment, where something ended it: an alert tells of a test as it was,
-    and of nothing that came after a change of workload or environment. None: nothing ended it."""
+    and of nothing that came after a change of workload or environment. None: nothing ended it. An accepted level is
+    what is normal inside the segment too."""
     if began is None or not valid.masks:
         return valid
-    return replace(valid, masks=tuple(mask for mask in valid.masks if mask.since >= began))
+    return replace(valid, masks=tuple(mask for mask in valid.masks if mask.accepted or mask.since >= began))
 
 
 def _value_or_reason(

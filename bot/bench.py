@@ -57,6 +57,16 @@ def bench_of_night(
     return MachineBench(run_request(config), builds, config.work / ASKS / tonight.run)
 
 
+def closing_bench(
+    config: NightlyConfig, store: Store, tonight: NightSummary, history: Iterable[NightSummary]
+) -> "MachineBench":
+    """The same, for what is asked before alerts close: its asks are numbered for themselves, as a start after a kill
+    may find the others concluded."""
+    bench = bench_of_night(config, store, tonight, history)
+    bench.folder = bench.folder / "closing"
+    return bench
+
+
 class MachineBench:
     """A `Bench` of one machine.
 

@@ -3,7 +3,8 @@
 import regression_detector
 from baselines import cli as baselines_commands
 from baselines import replay_command
-from bot import build, canary, filing, nightly, sharded, watchdog, workflow
+from bot import alerts_command, build, canary, filing, nightly, sharded, watchdog, workflow
+from bot.accepting import nights_of_alerts
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -16,14 +17,15 @@ def main() -> None:
         build,
         canary,
         score_commands,
-        baselines_commands,
         replay_command,
         regression_detector,
         nightly,
         sharded,
         filing,
+        alerts_command,
         watchdog,
         workflow,
     ):
         commands.register(app)
+    baselines_commands.register(app, nights_of_alerts)
     run_app(app)

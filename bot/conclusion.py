@@ -78,6 +78,8 @@ class Scored:
 # Measures again what a night suspects, given why the frozen build says that the environment moved, if it does; None of
 # a night that has nothing to measure.
 Confirm = Callable[[NightSummary, Report, str], NightOutcome | None]
+# The report with what pairs say of the alerts that it would close.
+ConfirmClosings = Callable[[NightSummary, Report, tuple[Alert, ...], datetime], Report]
 
 
 def conclude(
@@ -88,24 +90,28 @@ def conclude(
     tracker: Tracker,
     seconds: float = 0.0,
     confirm: Confirm | None = None,
+    confirm_closings: ConfirmClosings | None = None,
 ) -> int:
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
-    With `confirm` only what it confirms twice is filed; without, what the limits say. Is repeated
-    when another shard of the run has come: the run is then all that is stored of it.
+    With `confirm` only what it confirms twice is filed; without, what the limits say. With `confirm_closings` an alert
+    is closed only when pairs do not show its change any more. Is repeated when another shard of the run has come: the
+    run is then all that is stored of it.
     """
     began, key = time.monotonic(), run_prefix(run.header)
     tonight = add_night(store, key)
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     state, _ = read_state(store, tonight.suite, tonight.machine_class)
     canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
-    report = judge(store, tonight, policy, _both(masks(alerts), waiting_masks(state)), canaries)
+    report = judge(store, tonight, policy, _both(masks(alerts, tonight.started), waiting_masks(state)), canaries)
     if confirm is not None and report.verdict != "broken":
         outcome = confirm(tonight, report, canaries.sentence if canaries is not None and canaries.moved else "")
         report = report if outcome is None else with_confirmation(report, outcome)
+    now = datetime.now(UTC)
+    if confirm_closings is not None:
+        report = confirm_closings(tonight, report, alerts, now)
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
-    now = datetime.now(UTC)
 
     def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
         def show(alert: Alert) -> str:

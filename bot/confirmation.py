@@ -3,8 +3,10 @@ only what new pairs show twice is filed."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import partial
 
+from baselines.confirming.accepting import accept_levels
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
 from baselines.confirming.night import run_night
@@ -18,10 +20,14 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
-from bot.bench import bench_of_night
+from bot.accepting import accepted_levels
+from bot.bench import bench_of_night, closing_bench
+from bot.closing import confirm_closings
 from bot.config import NightlyConfig
 from bot.exact_changes import exact_changes
 from bot.filing_rules import FilingRules, When
+from bot.github.alert_store import read_alerts
+from bot.github.alerts import Alert
 
 
 def confirm_here(
@@ -44,6 +50,18 @@ def rules_of(file: FilingRules, policy: Policy) -> Rules:
         at_once=frozenset(kind for kind, when in kinds.items() if when == "confirmed"),
         severe_above=math.log1p(policy.per_test),
     )
+
+
+def confirm_closings_here(
+    config: NightlyConfig,
+    store: Store,
+    tonight: NightSummary,
+    report: Report,
+    alerts: Collection[Alert],
+    now: datetime,
+) -> Report:
+    """Ask pairs on this machine about the alerts that the night would close."""
+    return confirm_closings(store, tonight, report, alerts, partial(closing_bench, config, store, tonight), now)
 
 
 def confirm_night(
@@ -69,6 +87,7 @@ def confirm_night(
     seen = seen_tonight(tonight, nights, policy, canary)
     if seen is None:
         return None
+    accept_levels(state, accepted_levels(read_alerts(store, tonight.suite, tonight.machine_class)), seen)
     named, exact = _named(report, set(seen.series)), exact_changes(report, tonight, nights, state)
     run_night(seen, state, bench(nights), rules or Rules(), named, exact)
     write_state(store, tonight.suite, tonight.machine_class, state, version)

@@ -31,6 +31,9 @@ def hold_against_itself(tonight: Tonight) -> None:
     effects = accounts.aa_effects.setdefault(trial.key.channel, [])
     effects.append(again.effect)
     del effects[:-KEPT_EFFECTS]
+    widths = accounts.aa_half_widths.setdefault(trial.key.channel, [])
+    widths.append((again.high - again.low) / 2)
+    del widths[:-KEPT_EFFECTS]
     tonight.outcome.intervals.append(
         (
             Interval(

@@ -115,10 +115,10 @@ def _admitted(tonight: Tonight, scores: Moved) -> tuple[BoolArray, list[int]]:
         if one.carried is not None and tonight.nights_since(one.carried.since) > rules.carried_nights:
             one.carried = None
     size = np.abs(scores.effect)
-    hope = (size - rules.margin) / tonight.rows.pair_sd
+    hope = (size - tonight.margins) / tonight.rows.pair_sd
     passed = (
         (scores.score > rules.gate)
-        & (size > rules.least_share_of_margin * rules.margin)
+        & (size > rules.least_share_of_margin * tonight.margins)
         & (hope > rules.least_hope)
         & tonight.seen.there
     )

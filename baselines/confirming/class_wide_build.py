@@ -23,7 +23,7 @@ def suspect_build(tonight: Tonight, bases: IntArray, believed: FloatArray, sign:
     bridged = environment.bridge(seen, np.flatnonzero(seen.there), bases, tonight.bench, rules.bridging_processes)
     tonight.outcome.bridged += bridged.processes
     effect = tonight.rows.logs[:, -1] - (bridged.logs - believed)
-    far = sign * effect > np.maximum(rules.margin, 2.5 * tonight.rows.noise)
+    far = sign * effect > np.maximum(tonight.margins, 2.5 * tonight.rows.noise)
     moved_rows = np.flatnonzero(far & np.isfinite(effect))
     if not len(moved_rows):
         return
@@ -51,7 +51,7 @@ def conclude_build(tonight: Tonight) -> None:
     still = [
         row
         for row in rows
-        if sign * (tonight.rows.logs[row, -1] - level[row]) > max(rules.margin, tonight.rows.noise[row])
+        if sign * (tonight.rows.logs[row, -1] - level[row]) > max(tonight.margins[row], tonight.rows.noise[row])
     ]
     if not rows or len(still) <= rules.share_persistent * len(rows):
         return

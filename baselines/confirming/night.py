@@ -13,6 +13,7 @@ from baselines.confirming.candidates import try_candidates
 from baselines.confirming.class_wide_build import conclude_build
 from baselines.confirming.eras import align_environments, align_newcomers, forget_environments, meet_environments
 from baselines.confirming.exact import ExactChange, ask_exact
+from baselines.confirming.margins import with_margins
 from baselines.confirming.rules import Rules
 from baselines.confirming.second_look import ask_the_waiting
 from baselines.confirming.seen import Seen
@@ -36,6 +37,7 @@ def run_night(
     """
     if state.last_night is not None and seen.tonight <= state.last_night:
         raise ValueError(f"the night of {seen.tonight} was concluded already: {state.last_night} is the newest")
+    rules = with_margins(rules, state.accounts)
     tonight = Tonight(seen, state, bench, rules, named)
     _know(tonight)
     state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)

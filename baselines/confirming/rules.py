@@ -1,7 +1,8 @@
 """The limits of confirming: how far a change must go, how much may be measured for it, and how sure is sure."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from torchbenchmark.statistics.sign_e_process import MOST_PAIRS, NIGHTLY_ERROR, SOFT_BETS, Bet
@@ -15,6 +16,8 @@ class Rules:
 
     burn_in: int = 14  # nights of a class before anything is asked
     margin: float = 0.005  # changes up to this are nobody's business, and what zygotes of one build may differ by
+
+    margins: Mapping[str, float] = field(default_factory=dict)  # of channels of which enough is known by now
 
     gate: float = 3.5  # of a candidate's score
     least_share_of_margin: float = 0.9  # that a candidate's effect has
@@ -56,3 +59,7 @@ class Rules:
     share_off_their_level: float = 0.25  # of the bridging tests: then it is the environment
     share_persistent: float = 0.6  # of a build's tests, the night after
     aa_pairs: int = 12
+
+    def margin_of(self, channel: str) -> float:
+        """What a change of a channel must be beyond."""
+        return self.margins.get(channel, self.margin)

@@ -147,6 +147,20 @@ class Accounts(_Schema):
     aa_confirmed: int = 0
     aa_covered: int = 0  # intervals that hold 0
     aa_effects: dict[str, list[float]] = Field(default_factory=dict)  # by channel: of the newest tries
+    aa_half_widths: dict[str, list[float]] = Field(default_factory=dict)  # of the intervals of the newest of these
+
+
+class Rates(_Schema):
+    """What the accounts come to in thirty nights."""
+
+    nights: int  # that they are of
+    screened: float
+    candidates: float
+    confirmed: float
+    filed: float
+    aa_tries: int  # in all: tonight's build against itself
+    aa_confirmed: int
+    aa_covered: int
 
 
 class Measured(_Schema):
@@ -164,6 +178,34 @@ class Measured(_Schema):
     threshold: float
 
 
+class Gone(_Schema):
+    """Whether the change of a test is gone, by pairs of the build from before it against tonight's."""
+
+    test: str
+    channel: str
+    base: UtcTime  # the night of that build
+    answer: Literal["gone", "there", "undecided", "not measured"]
+    pairs: int = 0  # that ended well; 0 of a build against itself, where there is nothing to measure
+    effect: float = 0.0  # of the pairs, as a share; slower is positive
+    limit: float = 0.0  # what it is below when it is gone
+
+
+class Closing(_Schema):
+    """An alert whose tests are good again, and what pairs said of it."""
+
+    alert: str  # its key
+    asked: tuple[Gone, ...] = ()  # of no test: there is no build from before it that the night could name
+
+    @property
+    def answer(self) -> Literal["gone", "there", "undecided", "not measured"]:
+        """Of the alert: it is there if one of its tests is, and gone if all that could be measured are."""
+        answers = {one.answer for one in self.asked}
+        for told in ("there", "undecided", "gone"):
+            if told in answers:
+                return told
+        return "not measured"
+
+
 class NightOutcome(_Schema):
     """What a night came to."""
 
@@ -176,6 +218,9 @@ class NightOutcome(_Schema):
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it
+    margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
+    rates: Rates | None = None
+    closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
 
     @property
     def confirmed(self) -> tuple[Measured, ...]:
@@ -200,10 +245,30 @@ class ClassState(_Schema):
     next_id: int = 1
     accounts: Accounts = Field(default_factory=Accounts)
     last_night: UtcTime | None = None
+    accepted: list[str] = Field(default_factory=list)  # keys of alerts whose level began a segment, the newest last
     outcome: NightOutcome | None = None  # of that night: concluding it again comes to the same
 
     def of(self, key: SeriesKey) -> SeriesState:
-        return self.series.setdefault(name_of(key), SeriesState())
+        return self.of_name(name_of(key))
+
+    def of_name(self, name: str) -> SeriesState:
+        return self.series.setdefault(name, SeriesState())
+
+    @property
+    def nights_needed(self) -> set[datetime]:
+        """Whose builds may be measured again, however old they get: the first of each segment, and those that what
+        waits for its second look was held against, and was found on."""
+        found = {one.segment for one in self.series.values() if one.segment is not None}
+        for one in self.series.values():
+            if one.pending is not None:
+                found |= {one.pending.base, one.pending.confirmed}
+        return found
+
+    @property
+    def builds_that_moved_most(self) -> list[tuple[datetime, datetime]]:
+        """(when it was told, whose build) of each that is stored still. They are held against the night before."""
+        told = [(one.night, one.onset.low) for one in self.filed if one.of_a_build]
+        return told if self.build is None else [*told, (self.build.night, self.build.night)]
 
     @property
     def environment_since(self) -> datetime | None:

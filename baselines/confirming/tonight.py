@@ -10,6 +10,7 @@ import numpy as np
 from baselines.confirming.bench import Bench
 from baselines.confirming.exact_measured import ExactMeasured
 from baselines.confirming.levels import Rows
+from baselines.confirming.rates import rates_of
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
 from baselines.confirming.state import (
@@ -75,6 +76,7 @@ class Tonight:
     def __init__(self, seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: Sequence[Named] = ()) -> None:
         self.seen, self.state, self.bench, self.rules, self.outcome = seen, state, bench, rules, Outcome()
         self.names = [name_of(key) for key in seen.series]
+        self.margins = np.array([rules.margin_of(key.channel) for key in seen.series])
         self.row_of = {name: row for row, name in enumerate(self.names)}
         self.named = {name_of(one.key): one for one in named if one.base in seen.nights}
         self.asked: dict[SeriesKey, tuple[Onset, datetime]] = {}  # tonight: when it may have come in, and the base
@@ -139,9 +141,13 @@ class Tonight:
         return sum(one > night for one in self.seen.nights)
 
     def good_night(self, row: int, latest: int) -> int | None:
-        """The newest night up to one whose build can still be measured, back to the first of the segment."""
+        """The newest night up to one whose build can still be measured, back to the first of the segment, whose build
+        is kept in the store while the segment lives."""
         earliest = min(latest, max(int(self.segments[row]), latest - HISTORY_FOR_ONSET))
-        nights = range(latest, max(0, earliest) - 1, -1)
+        nights = [*range(latest, max(0, earliest) - 1, -1)]
+        one = self.state.series.get(self.names[row])
+        if one is not None and one.segment in self.seen.nights and self.segments[row] < earliest:
+            nights.append(int(self.segments[row]))
         return next((night for night in nights if self.bench.has(self.seen.builds[night])), None)
 
     def is_there(self, row: int) -> bool:
@@ -183,4 +189,6 @@ class Tonight:
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),
             processes=outcome.processes,
+            margins={channel: math.expm1(margin) for channel, margin in self.rules.margins.items()},
+            rates=rates_of(self.state.accounts),
         )

@@ -6,19 +6,20 @@ likely one change; what is left over makes one new alert. Nights inside an alert
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from baselines.confirming.exact_measured import ExactMeasured
-from baselines.confirming.state import Interval
+from baselines.confirming.state import Closing, Interval
 from baselines.report import Report, Row, State
 from baselines.rolling import Mask
 from baselines.series import UtcTime
 from bot.filing_rules import FilingRules
 from bot.github.issue import key_of
 from regression_detector import TOTAL
+from torchbenchmark.quantity import counted
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
 RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
@@ -30,6 +31,7 @@ NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
 
 RECOVERED = "recovered"
 _INSTANT = timedelta(microseconds=1)
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 Kind = Literal["regression", "failure"]
 KINDS: tuple[Kind, ...] = ("regression", "failure")
@@ -61,6 +63,14 @@ class Episode(_Schema):
     until: UtcTime
 
 
+class Accepted(_Schema):
+    """That a person took the level of an alert for what is normal."""
+
+    at: UtcTime
+    by: str
+    since: dict[str, UtcTime]  # by test, the first night of that level
+
+
 class Alert(_Schema):
     """One alert, as stored."""
 
@@ -82,6 +92,7 @@ class Alert(_Schema):
     signal: str = ""  # the confirmed change that opened it; empty: the limits alone did
     effects: dict[str, float] = Field(default_factory=dict)  # by test, as confirmed: a share, slower is positive
     intervals: tuple[Interval, ...] = ()  # what pairs showed of its tests when they were filed
+    accepted: Accepted | None = None  # then it is closed, and no relapse opens it again
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
@@ -107,15 +118,22 @@ class Alert(_Schema):
         return any(night.run == run for night in self.nights)
 
 
-def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
+def masks(alerts: Iterable[Alert], tonight: datetime | None = None) -> dict[str, list[Mask]]:
     """Per test, or "total": the times inside an alert. They stay masked when the alert is closed: the slow nights in
-    it were slow."""
+    it were slow. Of an alert that was accepted it is the time before its level; but a night that began before that,
+    `tonight`, goes on as if it were open still, or it would not come to the same after a kill."""
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
         if alert.is_announcement:
             continue
-        until = None if alert.is_open else alert.recovered_since or alert.closed
-        now = Mask(alert.opened, until, since_open=alert.is_open)
+        later = alert.accepted is not None and tonight is not None and alert.accepted.at > tonight
+        if alert.accepted is not None and not later:
+            for test, since in alert.accepted.since.items():
+                found.setdefault(test, []).append(Mask(_EVER, since, since_open=False, accepted=True))
+            continue
+        is_open = alert.is_open or later
+        until = None if is_open else alert.recovered_since or alert.closed
+        now = Mask(alert.opened, until, since_open=is_open)
         before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
         for test in alert.tests:
             found.setdefault(test, []).extend([now, *before])
@@ -124,6 +142,23 @@ def masks(alerts: Iterable[Alert]) -> dict[str, list[Mask]]:
                 for test in night.findings:
                     found[test].append(Mask(night.started, night.started + _INSTANT, since_open=False))
     return found
+
+
+def closing_tonight(alerts: Iterable[Alert], report: Report, *, now: datetime) -> list[Alert]:
+    """The alerts of something slower that the night would close as recovered, if nobody asked pairs."""
+    before = list(alerts)
+    if report.confirmation is not None:
+        unasked = report.confirmation.model_copy(update={"closings": None})
+        report = report.model_copy(update={"confirmation": unasked})
+    after = {alert.key: alert for alert in apply_report(before, report, now=now)}
+    return [
+        alert
+        for alert in before
+        if alert.is_open
+        and alert.kind == "regression"
+        and not after[alert.key].is_open
+        and after[alert.key].has_recovered
+    ]
 
 
 def apply_report(
@@ -420,6 +455,9 @@ def _with_late_findings(alert: Alert, report: Report, found: Findings) -> Alert:
 def _recovering(alert: Alert, report: Report) -> Alert:
     count, since = alert.recovered_nights + 1, alert.recovered_since or report.tonight.started
     done = count >= RECOVERED_NIGHTS
+    closings = report.confirmation.closings if report.confirmation is not None else None
+    if done and closings is not None and alert.kind == "regression":
+        return _closing(alert, report, next((one for one in closings if one.alert == alert.key), None))
     return _with_night(
         alert,
         report,
@@ -431,6 +469,47 @@ def _recovering(alert: Alert, report: Report) -> Alert:
         closed=report.tonight.started if done else None,
         closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights" if done else "",
     )
+
+
+def _closing(alert: Alert, report: Report, closing: Closing | None) -> Alert:
+    """The alert after its third good night, with what pairs of the build from before it say; None: they are asked the
+    next night."""
+    night = f"recovered, night {RECOVERED_NIGHTS} of {RECOVERED_NIGHTS}"
+    since = alert.recovered_since or report.tonight.started
+    if closing is None:
+        return _with_night(alert, report, {}, note=f"{night}; pairs are asked the next night", incomparable_nights=0)
+    there = {one.test: f"{one.effect:+.1%}" for one in closing.asked if one.answer == "there"}
+    pairs = sum(one.pairs for one in closing.asked)
+    if closing.answer in ("there", "undecided"):
+        told = "still there by pairs" if there else f"{pairs} pairs did not tell whether it is gone"
+        return _with_night(
+            alert,
+            report,
+            there,
+            note=f"{night}, {told}",
+            recovered_since=None,
+            recovered_nights=0,
+            incomparable_nights=0,
+        )
+    return _with_night(
+        alert,
+        report,
+        {},
+        note=f"{night}: closed",
+        recovered_since=since,
+        recovered_nights=RECOVERED_NIGHTS,
+        incomparable_nights=0,
+        closed=report.tonight.started,
+        closed_because=f"{RECOVERED} for {RECOVERED_NIGHTS} nights, {_why_gone(closing, pairs)}",
+    )
+
+
+def _why_gone(closing: Closing, pairs: int) -> str:
+    if closing.answer == "not measured":
+        return "not confirmed by pairs, as no build from before it could be measured"
+    if not pairs:
+        return "tonight's build being the last good one"
+    return f"and gone by {counted(pairs, 'pair')} of the build from before it and tonight's"
 
 
 def _recovered(alert: Alert, row: Row) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from baselines.confirming.rates import told
 from baselines.report import Report, State
 from torchbenchmark.foreign_text import inline_code
 
@@ -33,6 +34,10 @@ def render_summary(report: Report, score: float | None, score_of: str, issues: S
         )
     if report.total is not None or score is not None:
         lines.append("")
+    if report.confirmation is not None and report.confirmation.rates is not None:
+        for channel, margin in report.confirmation.margins.items():
+            lines.append(f"- margin of {inline_code(channel)}: {margin:.2%}, as builds compared with themselves differ")
+        lines += [*(f"- {line}" for line in told(report.confirmation.rates)), ""]
     rows = [row for row in report.rows if row.state not in _AS_BEFORE]
     if rows:
         lines += ["| test | state | change | reason |", "|---|---|--:|---|"]

@@ -9,6 +9,8 @@ from night_factory import FIRST_NIGHT, A, run_of
 from typer.testing import CliRunner
 
 from baselines import cli
+from baselines.confirming.state import ClassState, Filed, Onset, Pending, PendingBuild, SeriesState
+from baselines.confirming.stored_state import write_state
 from baselines.errors import BaselineError
 from baselines.kept_wheels import KeptWheel, fetch, keep, kept, kept_build, kept_builds, needed_builds, remove_wheels
 from baselines.pins import set_pin
@@ -222,6 +224,50 @@ def test_builds_of_pins_and_of_the_newest_nights_of_each_class_are_needed(any_st
     assert needed_builds(any_store, ["build00", "build0003-x"], 9) == set()
     any_store.create(f"{runs[3].rpartition('/')[0]}/2026-05-01-build0005-r1/1-of-1.jsonl.gz", b"damaged")
     assert "build0005" in needed_builds(any_store, builds, 1), "what cannot be read is no reason to remove"
+
+
+def at(day):
+    return FIRST_NIGHT + timedelta(days=day)
+
+
+def test_builds_of_segments_and_of_what_waits_are_needed_however_old(any_store):
+    for day in range(60):
+        store_run(any_store, run_of(day, {A: 1.0}))
+    builds = [f"build{day:04}" for day in range(60)]
+    onset = Onset(low=at(12), high=at(14))
+    waiting = Pending(kind="regression", base=at(11), confirmed=at(14), onset=onset, pair_sd=0.01)
+    series = {
+        f"{A} cpu_time": SeriesState(segment=at(5)),
+        "other cpu_time": SeriesState(segment=at(5), pending=waiting),
+        "third cpu_time": SeriesState(resting=3),
+    }
+    write_state(any_store, "smoke", "cpu-4t", ClassState(series=series), None)
+    assert needed_builds(any_store, builds, 1) == {"build0005", "build0011", "build0014", "build0059"}
+    others = {at(30)}
+    assert needed_builds(any_store, builds, 1, lambda *which: others) >= {"build0030", "build0005"}
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_the_builds_that_a_build_which_moved_most_tests_is_told_by_are_needed_for_a_while(any_store, waits):
+    for day in range(60):
+        store_run(any_store, run_of(day, {A: 1.0}))
+    builds = [f"build{day:04}" for day in range(60)]
+    told = {day: Onset(low=at(day - 1), high=at(day - 1)) for day in (20, 45)}
+    filed = [
+        Filed(id=str(day), kind="regression", night=at(day), onset=onset, of_a_build=True)
+        for day, onset in told.items()
+    ]
+    build = PendingBuild(night=at(50), kind="regression", effects={}) if waits else None
+    write_state(any_store, "smoke", "cpu-4t", ClassState(filed=filed, build=build), None)
+    expected = {"build0043", "build0044", "build0059"} | ({"build0049", "build0050"} if waits else set())
+    assert needed_builds(any_store, builds, 1) == expected
+
+
+def test_a_state_that_cannot_be_read_makes_no_build_seem_unneeded(any_store):
+    store_run(any_store, run_of(0, {A: 1.0}))
+    any_store.create("confirming/smoke/cpu-4t.json", b"{")
+    with pytest.raises(BaselineError, match=r"confirming/smoke/cpu-4t\.json"):
+        needed_builds(any_store, ["build0000"])
 
 
 def gc(*arguments):

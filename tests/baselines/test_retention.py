@@ -7,6 +7,8 @@ from night_factory import FIRST_NIGHT, A, B, run_of, shards_of
 from typer.testing import CliRunner
 
 from baselines import cli
+from baselines.confirming.state import ClassState, SeriesState
+from baselines.confirming.stored_state import write_state
 from baselines.errors import BaselineError
 from baselines.history import add_night, read_nights, rebuild_history
 from baselines.pins import pinned_night, set_pin
@@ -53,6 +55,13 @@ def test_a_pinned_run_stays(any_store):
     assert old_runs(any_store, 9) == [prefixes[0], prefixes[2]]
     remove_runs(any_store, old_runs(any_store, 9))
     assert pinned_night(any_store, *SERIES).key == prefixes[1]
+
+
+def test_the_run_that_a_segment_begins_with_stays(any_store):
+    prefixes = [kept(any_store, day) for day in (0, 1, 2)]
+    series = {f"{A} cpu_time": SeriesState(segment=FIRST_NIGHT + timedelta(days=1))}
+    write_state(any_store, *SERIES, ClassState(series=series), None)
+    assert old_runs(any_store, 9) == [prefixes[0], prefixes[2]]
 
 
 def test_a_run_that_the_history_had_never_seen_is_put_into_it_first(any_store):
@@ -149,7 +158,7 @@ def test_the_command_counts_and_removes_only_when_told(any_store):
     removed = gc("--store", any_store.location, "--remove")
     assert removed.exit_code == 0 and "runs removed" in removed.output
     assert [run[-5:] for run in list_runs(any_store, *SERIES)] == [f"r{today:04}"]
-    assert "no run without a pin" in gc("--store", any_store.location, "--remove").output
+    assert "no run that may go" in gc("--store", any_store.location, "--remove").output
 
 
 def test_a_run_that_cannot_be_read_stays_and_is_told(any_store):

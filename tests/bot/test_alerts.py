@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
+from baselines.confirming.state import Interval
 from baselines.policy import load_policy
 from baselines.report import State
 from baselines.store import open_store
+from bot.accepting import nights_of_alerts
 from bot.errors import BotError
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Alert, apply_report, masks
@@ -348,3 +350,22 @@ def test_the_evidence_is_of_the_newest_night_that_found_something(diary):
     good = detect(night_of(12, GOOD), diary.history, POLICY, masks=masks((alert,)))
     (after,) = apply_report((alert,), good, now=diary.now, show=show)
     assert after.evidence == "evidence of r0011"
+
+
+def test_an_open_alert_needs_its_last_good_night_and_what_its_pairs_were_measured_from(diary, tmp_path):
+    diary.night(7, {A: 1.5})
+    (alert,) = diary.alerts
+    base = FIRST_NIGHT + timedelta(days=2)
+    interval = Interval(test=A, channel="cpu_time", base=base, head=alert.opened, effect=0.5, low=0.4, high=0.6)
+    store = open_store(str(tmp_path))
+
+    def needed(alert):
+        change_alerts(store, "smoke", "cpu-4t", lambda before: (alert,))
+        return nights_of_alerts(store, "smoke", "cpu-4t")
+
+    assert needed(alert.model_copy(update={"intervals": (interval,)})) == {
+        base,
+        FIRST_NIGHT + timedelta(days=6),
+        alert.opened,
+    }
+    assert needed(alert.model_copy(update={"closed": alert.opened, "closed_because": "recovered"})) == set()

@@ -6,15 +6,17 @@ import pytest
 from night_factory import A, B, C, run_of
 
 from baselines.confirming.bench import Ended
+from baselines.confirming.rules import Rules
 from baselines.confirming.stored_state import read_state
 from baselines.history import add_night
 from baselines.policy import load_policy
 from baselines.report import State
 from baselines.runs import run_prefix, store_run
 from baselines.store import open_store
+from bot.closing import MOST_TESTS, confirm_closings
 from bot.conclusion import judge
 from bot.confirmation import confirm_night, rules_of
-from bot.confirmation_report import waiting_masks, with_confirmation
+from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
 from bot.filing_rules import FilingRules
 from bot.github.alerts import apply_report, masks
 from bot.github.announcements import announce
@@ -64,9 +66,9 @@ class Class:
 
     def __init__(self, folder, file=None):
         self.store, self.alerts, self.day = open_store(str(folder)), (), 0
-        self.file = file or FilingRules()
+        self.file, self.closing_rules = file or FilingRules(), None
 
-    def night(self, times, bench, build=None):
+    def night(self, times, bench, build=None, closing=None):
         every = {**{test: [1.0, 1.001, 0.999] for test in OTHERS}, **times}
         run = run_of(
             self.day,
@@ -83,13 +85,22 @@ class Class:
         store_run(self.store, run)
         tonight = add_night(self.store, run_prefix(run.header))
         state, _ = read_state(self.store, tonight.suite, tonight.machine_class)
-        report = judge(self.store, tonight, POLICY, {**masks(self.alerts), **waiting_masks(state)})
+        report = judge(self.store, tonight, POLICY, {**masks(self.alerts, tonight.started), **waiting_masks(state)})
         rules = rules_of(self.file, POLICY)
         outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench, rules=rules)
         report = with_confirmation(report, outcome)
+        if closing is not None:
+            report = confirm_closings(
+                self.store, tonight, report, self.alerts, lambda nights: closing, tonight.started, self.closing_rules
+            )
         self.alerts = apply_report(self.alerts, report, now=tonight.started, file=self.file)
         self.alerts = announce(self.alerts, report, self.file)
         return report
+
+    def closed_with(self, rules):
+        """A good night, with rules of its own for what is asked before alerts close."""
+        self.closing_rules = rules
+        return self.night({A: values(1.0, self.day)}, Scripted({}), closing=Scripted({}))
 
 
 def values(level, day):
@@ -236,3 +247,105 @@ def test_a_test_that_runs_again_and_a_count_that_moved_are_asked_and_told_and_no
     assert (one.test, one.kind, one.verdict) == (B, "fixed", "confirmed")
     state, _ = read_state(these.store, "smoke", "cpu-4t")
     assert (state.accounts.exact_asked, state.accounts.exact_confirmed) == (2, 2)
+
+
+# --- before an alert closes -------------------------------------------------------------------------------------------
+
+OPENED, RECOVERED = 3, 5  # days: the alert of A opens, and its nights are good again
+
+
+@pytest.fixture
+def recovering(tmp_path):
+    """A class with an alert of A, +20 %, that had two good nights."""
+    these = Class(tmp_path)
+    for day in range(OPENED):
+        these.night({A: values(1.0, day)}, Scripted({}))
+    for day in range(OPENED, RECOVERED):
+        these.night({A: values(1.2, day)}, Scripted({A: 0.18}))
+    for day in range(RECOVERED, RECOVERED + 2):
+        these.night({A: values(1.0, day)}, Scripted({}), closing=Scripted({}))
+    (alert,) = these.alerts
+    assert alert.is_open and alert.recovered_nights == 2
+    return these
+
+
+def test_an_alert_closes_when_pairs_of_the_build_from_before_do_not_show_its_change_any_more(recovering):
+    machine = Scripted({})
+    before, _ = read_state(recovering.store, "smoke", "cpu-4t")
+    report = recovering.night({A: values(1.0, 7)}, Scripted({}), closing=machine)
+    (alert,) = recovering.alerts
+    assert machine.asked == [[(A, "build0002", "build0007")]]
+    assert not alert.is_open and alert.has_recovered
+    assert alert.closed_because == (
+        "recovered for 3 nights, and gone by 6 pairs of the build from before it and tonight's"
+    )
+    assert report.confirmation.processes == 12
+    state, _ = read_state(recovering.store, "smoke", "cpu-4t")
+    assert state.outcome == report.confirmation
+    assert state.bucket == min(Rules().bucket, before.bucket + Rules().pairs_a_night) - 6
+
+
+def test_what_pairs_still_show_keeps_it_open_for_three_more_nights(recovering):
+    report = recovering.night({A: values(1.0, 7)}, Scripted({}), closing=Scripted({A: 0.18}))
+    (alert,) = recovering.alerts
+    assert alert.is_open and alert.recovered_nights == 0 and alert.recovered_since is None
+    assert alert.nights[-1].findings == {A: "+19.8%"} and "still there by pairs" in alert.nights[-1].note
+    assert still_slow(report, recovering.alerts).exit_code == 1
+    for day in (8, 9):
+        recovering.night({A: values(1.0, day)}, Scripted({}), closing=Scripted({A: 0.18}))
+        assert recovering.alerts[0].is_open
+    recovering.night({A: values(1.0, 10)}, Scripted({}), closing=Scripted({}))
+    assert not recovering.alerts[0].is_open
+
+
+def test_pairs_that_do_not_decide_keep_it_open_too(recovering):
+    recovering.night({A: values(1.0, 7)}, Scripted({}), closing=Scripted({A: 0.0902}))  # half of what was confirmed
+    (alert,) = recovering.alerts
+    assert alert.is_open and "24 pairs did not tell" in alert.nights[-1].note
+
+
+def test_without_a_build_from_before_it_closes_after_three_nights_and_says_so(recovering):
+    machine = Scripted({A: 0.18}, gone=("build0002",))
+    recovering.night({A: values(1.0, 7)}, Scripted({}), closing=machine)
+    (alert,) = recovering.alerts
+    assert machine.asked == [] and not alert.is_open and alert.has_recovered
+    assert alert.closed_because.endswith("not confirmed by pairs, as no build from before it could be measured")
+
+
+def test_a_night_that_is_concluded_again_asks_about_no_alert_again(recovering):
+    """Killed when the pairs were measured and stored, and before the alerts were."""
+    open_still = recovering.alerts
+    report = recovering.night({A: values(1.0, 7)}, Scripted({}), closing=Scripted({}))
+    spent, _ = read_state(recovering.store, "smoke", "cpu-4t")
+    recovering.day, recovering.alerts = recovering.day - 1, open_still
+    again = recovering.night({A: values(1.0, 7)}, None, closing=Scripted({A: 9.0}))
+    assert again.confirmation == report.confirmation
+    assert not recovering.alerts[0].is_open
+    assert read_state(recovering.store, "smoke", "cpu-4t")[0].bucket == spent.bucket
+
+
+def test_of_a_large_alert_the_tests_that_changed_most_are_asked(recovering):
+    (alert,) = recovering.alerts
+    effects = {f"test_eval[m{number}-cpu-eager]": 0.1 + 0.01 * number for number in range(6)}
+    more = alert.model_copy(
+        update={"tests": (*sorted(effects), A), "effects": {**effects, A: 0.2}, "intervals": alert.intervals}
+    )
+    recovering.alerts, machine = (more,), Scripted({})
+    recovering.night({A: values(1.0, 7)}, Scripted({}), closing=machine)
+    ((*asked,),) = machine.asked
+    assert [test for test, _, _ in asked] == [A, *[f"test_eval[m{number}-cpu-eager]" for number in (5, 4, 3, 2, 1)]]
+    assert len(asked) == MOST_TESTS and not recovering.alerts[0].is_open
+
+
+def test_once_the_nights_pairs_are_spent_the_other_alerts_wait_for_the_next_night(recovering):
+    (first,) = recovering.alerts
+    others = [first.model_copy(update={"key": f"other{number}"}) for number in range(2)]
+    recovering.alerts = (first, *others)
+    one_alert_a_night = Rules(pairs_a_night=5)
+    tonight = recovering.closed_with(one_alert_a_night)
+    assert [len(one.asked) for one in tonight.confirmation.closings] == [1]
+    told = [alert.nights[-1].note for alert in recovering.alerts if alert.is_open]
+    assert told == ["recovered, night 3 of 3; pairs are asked the next night"] * 2
+    recovering.closed_with(one_alert_a_night)
+    recovering.closed_with(one_alert_a_night)
+    assert not any(alert.is_open for alert in recovering.alerts)

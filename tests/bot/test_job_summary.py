@@ -1,7 +1,9 @@
 """The summary on the page of a workflow run."""
 
-from night_factory import A, B, C, equal_weights, night_of
+from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
+from baselines.confirming.rates import rates_of
+from baselines.confirming.state import Accounts, NightOutcome
 from baselines.policy import load_policy
 from bot.pages.job_summary import render_summary
 from regression_detector import detect
@@ -26,3 +28,13 @@ def test_score_and_total_say_what_they_are():
 def test_a_first_night_has_neither():
     text = render_summary(report_of({}, nights=0), None, "", [])
     assert "score" not in text and "total" not in text
+
+
+def test_the_rates_of_a_class_that_is_confirmed_stand_in_it():
+    rates = rates_of(Accounts(nights=60, screened=600, candidates=12, confirmed=2, filed=1, aa_tries=46, aa_covered=44))
+    outcome = NightOutcome(night=FIRST_NIGHT, rates=rates, margins={"cpu_time": 0.004})
+    report = report_of({A: 1.5}).model_copy(update={"confirmation": outcome})
+    lines = render_summary(report, None, "", []).splitlines()
+    assert "- margin of `cpu_time`: 0.40%, as builds compared with themselves differ" in lines
+    assert any(line.startswith("- in 30 nights, by the 60 nights so far: 300 series screened") for line in lines)
+    assert any("46 times: 0 would have been confirmed" in line for line in lines)

@@ -135,13 +135,13 @@ def test_two_new_environments_on_consecutive_nights_are_one_note_and_levels_go_o
 def test_a_harmless_new_fingerprint_after_a_real_one_leaves_levels_as_they_are_known():
     logs = stepped(calm(20, 100), MOST, 30, 0.03)
     logs[15, 35:] += 0.02  # of no build, say the pairs; its level has followed
-    environments = drivers(30, 85, count=100)
+    environments = drivers(30, 65, count=100)
     moved = machine(logs, dict.fromkeys(MOST, float(np.log1p(0.03))))
-    state, outcomes = nights(logs, range(30, 85), moved, environments=environments)
-    assert kinds(outcomes) == [["environment"], *[[]] * 54]
+    state, outcomes = nights(logs, range(30, 65), moved, environments=environments)
+    assert kinds(outcomes) == [["environment"], *[[]] * 34]
     assert {one.trial.key.test[10:13] for outcome in outcomes for one in outcome.tried} == {"m15"}
     state.series[NAMES[15]].resting = 0
-    _, outcomes = nights(logs, range(85, 90), moved, state, environments=environments)
+    _, outcomes = nights(logs, range(65, 70), moved, state, environments=environments)
     assert len(outcomes[0].notes) == 1 and [one.tried for one in outcomes] == [[]] * 5
 
 

@@ -111,6 +111,15 @@ def test_a_build_that_is_gone_is_replaced_by_an_older_one_that_was_good_too():
     assert interval.base == when(44) and ("build44", "build51") in {(one.base, one.head) for one, _ in asked.asked}
 
 
+def test_the_build_that_the_segment_begins_with_is_what_is_left_when_a_month_of_builds_is_gone():
+    logs = stepped(calm(20, 90), [3], 70, 0.03)
+    state = known_state(seen_of_logs(logs, until=70))
+    state.series[NAME] = SeriesState(segment=when(5))
+    asked = bench(gone=tuple(f"build{number}" for number in range(70) if number != 5))
+    state, outcome = night(logs, 70, asked, state)
+    assert len(outcome.confirmed) == 1 and state.series[NAME].pending.base == when(5)
+
+
 def test_of_builds_that_are_all_gone_nothing_is_tried_and_nothing_waits():
     gone = tuple(f"build{number}" for number in range(50))
     state, outcome = night(STEP, 50, bench(gone=gone))

@@ -1,0 +1,102 @@
+"""Whether a change is gone: pairs of the build from before it against tonight's, the last step before its alert is
+closed. Good nights alone may be those of a quiet machine, or of a night's luck."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from baselines.confirming.bench import Bench, LogRatios, PairsWanted
+from baselines.confirming.rules import Rules
+from baselines.confirming.state import Gone
+from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
+from torchbenchmark.statistics.sign_e_process import SIGN_BETS, Direction, e_path
+
+SHARE_GONE = 0.5  # of the confirmed effect: what is below that is no longer the change that was filed
+SURE = 20.0  # E of either answer: each is wrong at most once in twenty
+FEWEST_PAIRS = 6  # that end well, all on one side, make E twenty
+
+Answer = Literal["gone", "there", "undecided", "continue"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A change of one test that may be gone."""
+
+    test: str
+    channel: str
+    base: str  # the build from before it
+    of: datetime  # the night of that build
+    effect: float  # as confirmed, as a share; slower is positive
+
+    def limit(self, rules: Rules) -> float:
+        """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
+        return max(SHARE_GONE * math.log1p(self.effect), rules.margin_of(self.channel))
+
+
+def answer(ratios: Sequence[float], limit: float, most_pairs: int) -> Answer:
+    """What pairs say of a change, at the first of them that decides: whether their median is below the limit or above.
+
+    Two sign e-processes on the same pairs, one of each hypothesis. They assume nothing of the spread, and as either may
+    be looked at after every pair, so may both.
+    """
+    beyond = [ratio - limit for ratio in ratios[:most_pairs]]
+    answers: tuple[tuple[Answer, Direction], ...] = (("gone", "faster"), ("there", "slower"))
+    paths = {told: e_path(beyond, margin=0.0, direction=side, bets=SIGN_BETS) for told, side in answers}
+    for pair in range(len(beyond)):
+        for told, path in paths.items():
+            if path[pair] >= SURE:
+                return told
+    return "undecided" if len(beyond) >= most_pairs else "continue"
+
+
+def ask_whether_gone(
+    questions: Sequence[Question], head: str, bench: Bench, rules: Rules
+) -> tuple[tuple[Gone, ...], int]:
+    """What pairs say of each question, and how many of them were measured. A change whose base is not to be had, or of
+    which too few pairs end well, is not measured. Against itself a build need not be: there the change is gone."""
+    wanted: dict[PairsWanted, int] = {}
+    for one in questions:
+        if one.base != head and bench.has(one.base):
+            wanted.setdefault(PairsWanted(one.test, one.base, head), len(wanted))
+
+    def ratios_of(question: Question, measured: Sequence[Sequence[LogRatios]]) -> list[float]:
+        pairs = measured[wanted[PairsWanted(question.test, question.base, head)]]
+        ratios = (pair.get(question.channel, math.nan) for pair in pairs)
+        return [ratio for ratio in ratios if math.isfinite(ratio)]
+
+    asked = [one for one in questions if PairsWanted(one.test, one.base, head) in wanted]
+
+    def decided(so_far: Sequence[Sequence[LogRatios]]) -> Collection[int]:
+        left = {
+            wanted[PairsWanted(one.test, one.base, head)]
+            for one in asked
+            if answer(ratios_of(one, so_far), one.limit(rules), rules.most_pairs) == "continue"
+        }
+        return [index for index in wanted.values() if index not in left]
+
+    measured = bench.pairs(list(wanted), rules.most_pairs, decided) if wanted else ()
+    found = []
+    for one in questions:
+        if one not in asked:
+            told = "gone" if one.base == head else "not measured"
+            found.append(Gone(test=one.test, channel=one.channel, base=one.of, answer=told))
+            continue
+        ratios = ratios_of(one, measured)
+        said = answer(ratios, one.limit(rules), rules.most_pairs)
+        if said == "continue":  # pairs failed, so that there are not enough
+            said = "undecided" if len(ratios) >= FEWEST_PAIRS else "not measured"
+        effect = math.expm1(hodges_lehmann(ratios)) if ratios else 0.0
+        found.append(
+            Gone(
+                test=one.test,
+                channel=one.channel,
+                base=one.of,
+                answer=said,
+                pairs=len(ratios),
+                effect=effect,
+                limit=math.expm1(one.limit(rules)),
+            )
+        )
+    return tuple(found), sum(map(len, measured))

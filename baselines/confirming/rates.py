@@ -1,0 +1,53 @@
+"""How often a class screens, confirms and files, and how often it would take nothing for something."""
+
+import math
+
+from baselines.confirming.state import Accounts, Rates
+
+NIGHTS = 30.0
+_SURE = 0.05
+
+
+def rates_of(accounts: Accounts) -> Rates:
+    """What the accounts of a class come to in thirty nights."""
+    share = NIGHTS / accounts.nights if accounts.nights else 0.0
+    return Rates(
+        nights=accounts.nights,
+        screened=accounts.screened * share,
+        candidates=accounts.candidates * share,
+        confirmed=accounts.confirmed * share,
+        filed=accounts.filed * share,
+        aa_tries=accounts.aa_tries,
+        aa_confirmed=accounts.aa_confirmed,
+        aa_covered=accounts.aa_covered,
+    )
+
+
+def told(rates: Rates) -> list[str]:
+    """The rates as sentences, for a report."""
+    if not rates.nights:
+        return []
+    nights = f"{rates.nights} night{'' if rates.nights == 1 else 's'}"
+    lines = [
+        f"in 30 nights, by the {nights} so far: {rates.screened:,.0f} series screened, {rates.candidates:.1f} "
+        f"candidates, {rates.confirmed:.1f} confirmed, {rates.filed:.1f} filed or updated"
+    ]
+    if rates.aa_tries:
+        lines.append(
+            f"a build against itself, {rates.aa_tries} times: {rates.aa_confirmed} would have been confirmed "
+            f"(at most {at_most(rates.aa_confirmed, rates.aa_tries):.1%}), "
+            f"{rates.aa_covered / rates.aa_tries:.0%} of the intervals hold 0"
+        )
+    return lines
+
+
+def at_most(errors: int, tries: int) -> float:
+    """The share that errors have at most, with 95 % certainty: the one-sided limit of Clopper and Pearson, 1934."""
+    if errors >= tries:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        few = sum(math.comb(tries, k) * middle**k * (1 - middle) ** (tries - k) for k in range(errors + 1))
+        low, high = (middle, high) if few > _SURE else (low, middle)
+    return high
