@@ -80,6 +80,7 @@ def render_evidence(
     both builds showed when it was filed."""
     rows = _rows(tests, report)
     named = {row.test for row in rows}
+    exact = report.confirmation.exact if report.confirmation is not None else ()
     return (
         _templates()
         .get_template("evidence.md.j2")
@@ -95,6 +96,7 @@ def render_evidence(
             more=max(0, len(rows) - MOST_ROWS),
             slower=[row for row in rows if row.state is State.SLOWER],
             failing=[row for row in rows if row.state in (State.NEWLY_FAILING, State.STILL_FAILING)],
+            asked={one.test: one.sentence for one in exact if one.kind == "newly failing" and one.test in named},
             counts=[count for count in report.counts if count.test in named],
             unchanged=sum(row.state is State.UNCHANGED and row.test not in named for row in report.rows),
             improved=[test for test in report.tests(State.FASTER) if test not in named],

@@ -20,6 +20,7 @@ from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
 from bot.filing_rules import FilingRules
 from bot.github.alerts import apply_report, masks
 from bot.github.announcements import announce
+from bot.pages.issue import render_evidence
 from torchbenchmark.records import Status
 
 POLICY = load_policy("default")
@@ -199,6 +200,12 @@ def test_a_crash_is_filed_the_night_that_all_its_processes_show_and_none_of_the_
     assert (report.exit_code, report.reason) == (1, f"newly failing: {A}")
     (alert,) = these.alerts
     assert (alert.kind, alert.tests, alert.is_open) == ("failure", (A,), True)
+    body = render_evidence("failure", (A,), report, (), None, "")
+    assert (
+        f"`newly failing: {A}: confirmed: tonight's build gives 3 x crash, the build of 2026-03-02 02:00 3 x ok`"
+        in body
+    )
+    assert "Not confirmed" not in body
     bench = Scripted({})
     report = these.night({A: Status.CRASH}, bench)
     assert bench.asked == [] and these.alerts[0].nights[-1].findings == {A: "crash: planted crash"}
