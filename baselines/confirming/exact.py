@@ -46,7 +46,7 @@ def ask_exact(tonight: Tonight, changes: Sequence[ExactChange]) -> None:
     now = _measured(tonight, asked, head)
     bases = {one: base for one in asked if _changed(now[one.test], one) and (base := _base(tonight, one, head))}
     before: dict[ExactChange, Sequence[Ended]] = {}
-    for build in sorted({build for _, build in bases.values()}):
+    for build in sorted({build for _, build in bases.values()} - {head}):
         ones = [one for one, base in bases.items() if base[1] == build]
         measured = _measured(tonight, ones, build)
         before |= {one: measured[one.test] for one in ones}
@@ -96,9 +96,8 @@ def _measured(tonight: Tonight, changes: Iterable[ExactChange], build: str) -> M
 
 
 def _base(tonight: Tonight, one: ExactChange, head: str) -> tuple[datetime, str] | None:
-    """The newest night that was as before and whose build can be had; none if that build is tonight's."""
-    newest = next((base for base in one.bases if base[1] == head or tonight.bench.has(base[1])), None)
-    return None if newest is None or newest[1] == head else newest
+    """The newest night that was as before and whose build can be had, or is tonight's."""
+    return next((base for base in one.bases if base[1] == head or tonight.bench.has(base[1])), None)
 
 
 def _changed(now: Sequence[Ended], one: ExactChange) -> bool:
@@ -115,12 +114,14 @@ def _counts_alike(ended: Sequence[Ended], one: ExactChange) -> bool:
 
 
 def _verdict(
-    now: Sequence[Ended], before: Sequence[Ended], one: ExactChange, base: tuple[datetime, str] | None, same: bool
+    now: Sequence[Ended], before: Sequence[Ended], one: ExactChange, base: tuple[datetime, str] | None
 ) -> ExactVerdict:
     if not _changed(now, one):
         return "flaky"
     if base is None:
-        return "not the build" if same else "without base"
+        return "without base"
+    if not before:  # the build is the same one
+        return "not the build"
     if one.kind == "count change":
         if not _counts_alike(before, one):
             return "flaky"
@@ -145,8 +146,7 @@ def _conclude(
     before: Sequence[Ended],
     base: tuple[datetime, str] | None,
 ) -> None:
-    same = any(build == tonight.seen.builds[-1] for _, build in one.bases)
-    verdict = _verdict(now, before, one, base, same)
+    verdict = _verdict(now, before, one, base)
     accounts = tonight.state.accounts
     accounts.exact_asked += 1
     accounts.exact_confirmed += verdict == "confirmed"
@@ -160,7 +160,7 @@ def _conclude(
         channel=one.channel,
         kind=one.kind,
         verdict=verdict,
-        base=base[0] if base else None,
+        base=base[0] if base and before else None,
         before=_ends(before, one),
         tonight=_ends(now, one),
     )
