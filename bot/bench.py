@@ -118,13 +118,16 @@ class MachineBench:
         return {record.test: _values(record) for record in run.records if record.status is Status.OK}
 
     def one_by_one(self, tests: Sequence[str], build: str, processes: int) -> Mapping[str, Sequence[Ended]]:
-        """See Bench. Each time is a run of its own: in one run a test that failed is not measured again."""
+        """See Bench. In one run a test that failed is not measured again: it has further runs, of one process each."""
         ask = self._begin({"one by one": list(tests), "build": build, "processes": processes})
         found: dict[str, list[Ended]] = {test: [] for test in tests}
-        for number in range(1, processes + 1) if tests else ():
-            run = self._run(tests, build, 1, ask.with_name(f"{ask.stem}-run-{number}.jsonl"))
+        number = 0
+        while lacking := [test for test in tests if len(found[test]) < processes]:
+            number += 1
+            rounds = processes if number == 1 else 1
+            run = self._run(lacking, build, rounds, ask.with_name(f"{ask.stem}-run-{number}.jsonl"))
             for record in run.records:
-                found[record.test].append(_ended(record))
+                found[record.test] += _ends(record)
         return found
 
     def _begin(self, asked: dict[str, Any]) -> Path:
@@ -255,10 +258,15 @@ def _values(record: Record) -> Values:
     return {name: tuple(one[name] for one in locations) for name in sorted(names)}
 
 
-def _ended(record: Record) -> Ended:
-    """How the one process of a record ended."""
-    values = _values(record) if record.status is Status.OK else {}
-    return Ended(record.status, record.reason, {name: series[0] for name, series in values.items()})
+def _ends(record: Record) -> list[Ended]:
+    """How each process of a record ended; at least one, also of a test that none was started for."""
+    ends = [
+        Ended(one.status, one.reason, values_of(one).locations if one.status is Status.OK else {})
+        for one in record.processes
+    ]
+    if record.status is not Status.OK and all(one.status is Status.OK for one in ends):
+        ends.append(Ended(record.status, record.reason))
+    return ends
 
 
 class TerminalRounds:
