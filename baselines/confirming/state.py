@@ -164,6 +164,7 @@ class NightOutcome(_Schema):
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
     processes: int = 0  # measured for it
+    not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state
 
     @property
     def confirmed(self) -> tuple[Measured, ...]:
