@@ -66,5 +66,6 @@ def make_slow_build(folder: Path, *, operator: str = "gelu", training: int = 70,
     query = "import sysconfig; print(sysconfig.get_path('purelib'))"
     packages = Path(subprocess.run([python, "-c", query], capture_output=True, text=True, check=True).stdout.strip())
     (packages / "slow_operator.py").write_text(_HOOK.format(operator=operator, training=training, inference=inference))
-    (packages / "overlay.pth").write_text(f"{sysconfig.get_path('purelib')}\nimport slow_operator\n")
+    told_apart = f"# {operator}: {training}, {inference}"  # what is in a .pth is part of a build's id
+    (packages / "overlay.pth").write_text(f"{told_apart}\n{sysconfig.get_path('purelib')}\nimport slow_operator\n")
     return python
