@@ -1,13 +1,15 @@
 """A night that is confirmed by another machine than the one that reads the store, and `torchbench confirm`."""
 
 import json
+from datetime import timedelta
 from functools import partial
 
 import pytest
 import yaml
-from night_factory import A, B, C, run_of, shards_of
+from night_factory import A, B, C, night_of, run_of, shards_of
 from test_confirmation import OTHERS, Scripted, values
 
+from baselines.confirming.state import ClassState
 from baselines.confirming.stored_state import read_state
 from baselines.history import add_night
 from baselines.policy import load_policy
@@ -18,6 +20,7 @@ from baselines.stored_builds import store_build, stored_build
 from bot import confirmation, elsewhere
 from bot.conclusion import conclude, judge_night
 from bot.config import load_config
+from bot.confirmation_report import unconfirmed_masks
 from bot.confirming import confirm_stored
 from bot.elsewhere import AskedNight, Asking, answer_question, asked_nights, confirmed_already, confirms
 from bot.errors import BotError
@@ -267,3 +270,14 @@ def test_a_night_that_lacks_a_shard_is_never_clean(nights):
     code, report = nights.decide(load_run(nights.store, key), [asked])
     assert (code, report["verdict"]) == (2, "broken")
     assert report["reason"] == "shard 2/2 is missing; 1 suspect measured again, none confirmed"
+
+
+def test_nights_that_nobody_confirmed_are_no_baseline_for_some_days_only():
+    tonight = night_of(30, {A: 1.0})
+    ((mask,),) = unconfirmed_masks(ClassState(last_night=tonight.started - timedelta(days=20)), tonight).values()
+    held = [days for days in range(1, 12) if mask.holds(tonight.started - timedelta(days=days))]
+    assert held == [1, 2, 3, 4, 5, 6, 7]
+    ((mask,),) = unconfirmed_masks(ClassState(last_night=tonight.started - timedelta(days=2)), tonight).values()
+    assert mask.holds(tonight.started - timedelta(days=1)) and not mask.holds(tonight.started - timedelta(days=2))
+    for known in (None, tonight.started, tonight.started + timedelta(days=1)):
+        assert unconfirmed_masks(ClassState(last_night=known), tonight) == {}
