@@ -75,6 +75,8 @@ def _print_screen(screen: Screen) -> None:
 
 def _print_confirmation(outcome: NightOutcome) -> None:
     """What was measured again, what of it stands, and what of earlier nights was asked once more."""
+    if outcome.not_measured:
+        _line(f"not measured again: {outcome.not_measured}", "yellow")
     for note in outcome.notes:
         _line(f"environment: {note}", "yellow")
     for one in outcome.tried:

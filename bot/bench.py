@@ -54,7 +54,7 @@ def bench_of_night(
     """The bench of the machine that has measured tonight, for tonight's build and those of the nights of a history."""
     measured = [tonight.build, *(night.build for night in history)]
     builds = BuildsOfNights(store, config.work / "builds", config.subject, measured)
-    return MachineBench(run_request(config), builds, config.work / ASKS / tonight.run)
+    return MachineBench(run_request(config), builds, config.work / ASKS / tonight.run, tonight.machine_class)
 
 
 def closing_bench(
@@ -78,12 +78,13 @@ class MachineBench:
 
     runners = 1
 
-    def __init__(self, request: RunRequest, builds: Builds, folder: Path) -> None:
+    def __init__(self, request: RunRequest, builds: Builds, folder: Path, machine_class: str | None = None) -> None:
         """`request` is how the night is measured. `folder` is for the asks of one night, and is kept until that is
-        concluded."""
+        concluded. `machine_class` is that of the night, which this machine has to be of; None asks nothing."""
         self.request = request
         self.builds = builds
         self.folder = folder
+        self.machine_class = machine_class
         self.processes_used = 0  # measured for the asks so far, before a kill or after it
         self._asks = 0
 
@@ -176,6 +177,7 @@ class MachineBench:
             except NothingToCompare as reason:
                 console.print(f"no pairs of {group.base} and {group.head}: {reason}", markup=False, style="yellow")
                 return
+            self._require_class(header.machine_class)
             noise = find_noise_table(None, header.machine_class)
             with _of_this_night(self.folder):
                 measured = measure_pairs(
@@ -199,8 +201,16 @@ class MachineBench:
             else:
                 measured = start_run(request, out, reporter)
         _require_build(measured.header.build.id, build, request.python)
+        self._require_class(measured.header.machine_class)
         self.processes_used += sum(len(record.processes) for record in measured.records)
         return measured
+
+    def _require_class(self, found: str) -> None:
+        if self.machine_class is not None and found != self.machine_class:
+            raise BotError(
+                f"this machine is of class {found}, and the night of class {self.machine_class}: "
+                "confirm it on a machine like those that have measured it"
+            )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,7 +29,7 @@ from baselines.series import NightSummary, summarise
 from baselines.store import Store
 from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
-from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
+from bot.confirmation_report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, Alert, apply_report, masks
@@ -67,6 +67,20 @@ LABELS = {
 
 
 @dataclass(frozen=True)
+class JudgedNight:
+    """A stored night held against those before it; nothing is measured again yet, and nothing filed."""
+
+    tonight: NightSummary
+    report: Report
+    canaries: CanaryMove | None
+
+    @property
+    def canary(self) -> str:
+        """Why the frozen build says that the environment moved; empty: it does not."""
+        return self.canaries.sentence if self.canaries is not None and self.canaries.moved else ""
+
+
+@dataclass(frozen=True)
 class Scored:
     """The night's score, if there is something to score against."""
 
@@ -99,13 +113,11 @@ def conclude(
     run is then all that is stored of it.
     """
     began, key = time.monotonic(), run_prefix(run.header)
-    tonight = add_night(store, key)
+    judged = judge_night(config, store, policy, key)
+    tonight, report, canaries = judged.tonight, judged.report, judged.canaries
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
-    state, _ = read_state(store, tonight.suite, tonight.machine_class)
-    canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
-    report = judge(store, tonight, policy, _both(masks(alerts, tonight.started), waiting_masks(state)), canaries)
     if confirm is not None and report.verdict != "broken":
-        outcome = confirm(tonight, report, canaries.sentence if canaries is not None and canaries.moved else "")
+        outcome = confirm(tonight, report, judged.canary)
         report = report if outcome is None else with_confirmation(report, outcome)
     now = datetime.now(UTC)
     if confirm_closings is not None:
@@ -122,7 +134,7 @@ def conclude(
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
     if report.confirmation is not None:
-        report = still_slow(report, alerts)
+        report = without_shards(still_slow(report, alerts), tonight.missing_shards)
     filed = file_alerts(tracker, alerts, config, tonight, now)
     print_report(report, verdict=False)  # the summary ends with it
     if canaries is not None:
@@ -131,6 +143,19 @@ def conclude(
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries)
     _print_summary(report, scored, filed, config)
     return report.exit_code
+
+
+def judge_night(config: NightlyConfig, store: Store, policy: Policy, key: str) -> JudgedNight:
+    """Put a stored run among the nights of its class, and hold it against them."""
+    tonight = add_night(store, key)
+    alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+    state, _ = read_state(store, tonight.suite, tonight.machine_class)
+    canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
+    masked = _both(masks(alerts, tonight.started), waiting_masks(state))
+    if config.confirm:
+        masked = _both(masked, unconfirmed_masks(state, tonight))
+    report = judge(store, tonight, policy, masked, canaries)
+    return JudgedNight(tonight, report, canaries)
 
 
 def _both(one: Mapping[str, list[Mask]], other: Mapping[str, list[Mask]]) -> dict[str, list[Mask]]:

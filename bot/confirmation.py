@@ -3,15 +3,18 @@ only what new pairs show twice is filed."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from baselines.confirming.accepting import accept_levels
 from baselines.confirming.bench import Bench
 from baselines.confirming.class_nights import seen_tonight
+from baselines.confirming.exact import ExactChange
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules, Urgency
-from baselines.confirming.state import NightOutcome, SeriesKey
+from baselines.confirming.seen import Seen
+from baselines.confirming.state import ClassState, NightOutcome, SeriesKey
 from baselines.confirming.stored_state import read_state, write_state
 from baselines.confirming.tonight import Named
 from baselines.history import read_nights
@@ -28,6 +31,19 @@ from bot.exact_changes import exact_changes
 from bot.filing_rules import FilingRules, When
 from bot.github.alert_store import read_alerts
 from bot.github.alerts import Alert
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A night as the rules of confirming look at it, before anything is measured."""
+
+    tonight: NightSummary
+    history: Sequence[NightSummary]  # whose builds may be asked for
+    seen: Seen
+    state: ClassState  # what the nights before left behind
+    named: Sequence[Named]
+    exact: Sequence[ExactChange]
+    version: str | None = None  # of the state, which it is replaced by
 
 
 def confirm_here(
@@ -79,19 +95,47 @@ def confirm_night(
     speaks of another environment, and is empty where it does not.
     A night that was concluded already comes to the same, and one that newer nights have overtaken to nothing more.
     """
+    looked = look_at_night(store, tonight, report, policy, canary)
+    if not isinstance(looked, Looked):
+        return looked
+    confirm_looked(looked, bench(looked.history), rules or Rules())
+    store_outcome(store, looked)
+    return looked.state.outcome
+
+
+def look_at_night(
+    store: Store, tonight: NightSummary, report: Report, policy: Policy, canary: str = ""
+) -> Looked | NightOutcome | None:
+    """What a night is confirmed from; its outcome if it was concluded already; None of one with nothing to judge."""
     state, version = read_state(store, tonight.suite, tonight.machine_class)
-    if state.last_night is not None and tonight.started <= state.last_night:
-        done = state.outcome
-        return done if done is not None and done.night == tonight.started else NightOutcome(night=tonight.started)
+    if (known := outcome_in(state, tonight)) is not None:
+        return known
     nights = chronological(read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started))
     seen = seen_tonight(tonight, nights, policy, canary)
     if seen is None:
         return None
     accept_levels(state, accepted_levels(read_alerts(store, tonight.suite, tonight.machine_class)), seen)
     named, exact = _named(report, set(seen.series)), exact_changes(report, tonight, nights, state)
-    run_night(seen, state, bench(nights), rules or Rules(), named, exact)
-    write_state(store, tonight.suite, tonight.machine_class, state, version)
-    return state.outcome
+    return Looked(tonight, nights, seen, state, named, exact, version)
+
+
+def confirm_looked(looked: Looked, bench: Bench, rules: Rules) -> None:
+    """Have a night measured again by a bench. `looked.state` is then what it came to."""
+    run_night(looked.seen, looked.state, bench, rules, looked.named, looked.exact)
+
+
+def store_outcome(store: Store, looked: Looked) -> None:
+    """Store what a night leaves behind, now that `looked.state` is what it came to."""
+    tonight = looked.tonight
+    write_state(store, tonight.suite, tonight.machine_class, looked.state, looked.version)
+
+
+def outcome_in(state: ClassState, tonight: NightSummary) -> NightOutcome | None:
+    """What a night that is concluded came to, nothing more if newer ones have overtaken it; None of one that is not."""
+    if state.last_night is None or tonight.started > state.last_night:
+        return None
+    done = state.outcome
+    return done if done is not None and done.night == tonight.started else NightOutcome(night=tonight.started)
 
 
 def _named(report: Report, series: Collection[SeriesKey]) -> list[Named]:

@@ -1,12 +1,17 @@
 """How what was measured again changes the report of a night: it decides, and the limits alone decide nothing."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from datetime import timedelta
 
 from baselines.confirming.state import ClassState, NightOutcome, test_of
 from baselines.report import Report, State
 from baselines.rolling import Mask
+from baselines.series import NightSummary, missing_shards_text
 from bot.github.alerts import Alert
 from torchbenchmark.quantity import counted, few
+
+LONGEST_UNCONFIRMED = timedelta(days=7)
+_INSTANT = timedelta(microseconds=1)
 
 
 def waiting_masks(state: ClassState) -> dict[str, list[Mask]]:
@@ -18,11 +23,24 @@ def waiting_masks(state: ClassState) -> dict[str, list[Mask]]:
     return found
 
 
+def unconfirmed_masks(state: ClassState, tonight: NightSummary) -> dict[str, list[Mask]]:
+    """Per test the nights since the last one that was confirmed: whether they were slow, nobody has asked, so they are
+    no baseline yet. After some nights of that the limits take them as they are."""
+    if state.last_night is None or state.last_night >= tonight.started:
+        return {}
+    since = max(state.last_night + _INSTANT, tonight.started - LONGEST_UNCONFIRMED)
+    return {test: [Mask(since, since_open=False)] for test in tonight.tests}
+
+
 def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
-    """The report with what was measured again in it: that decides, and the limits alone decide nothing."""
+    """The report with what was measured again in it: that decides, and the limits alone decide nothing. Where nothing
+    could be measured, what they say is told, and nothing slower is filed."""
     report = report.model_copy(update={"confirmation": outcome})
     if report.verdict in ("broken", "baseline made"):
         return report
+    if outcome.not_measured:
+        reason = f"{report.reason}; nothing slower is confirmed, as nothing was measured again: {outcome.not_measured}"
+        return report.model_copy(update={"reason": reason})
     failing, machine, flaky = _failing(report, outcome)
     slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
     gone = set(map(test_of, outcome.without_base))
@@ -72,6 +90,16 @@ def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
     if report.verdict != "clean" or not found:
         return report
     return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {few(found)}"})
+
+
+def without_shards(report: Report, missing: Sequence[str]) -> Report:
+    """A night that is not whole is no clean one, and whatever it found it is told."""
+    if not missing or report.verdict == "broken":
+        return report
+    told = missing_shards_text(missing)
+    if report.verdict == "regression":
+        return report.model_copy(update={"reason": f"{report.reason}; {told}"})
+    return report.model_copy(update={"verdict": "broken", "reason": f"{told}; {report.reason}"})
 
 
 def _slower_filed(outcome: NightOutcome) -> set[str]:

@@ -4,8 +4,9 @@ Between the two, each machine runs `torchbench run --plan PLAN --shard i/n`.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from baselines.series import chronological
 from baselines.store import Store, open_store
 from baselines.stored_builds import store_build
 from bot.canary import missing_canaries, require_canaries, store_canaries
-from bot.conclusion import conclude
+from bot.conclusion import Confirm, conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import IssuesOption, open_tracker
@@ -38,6 +39,9 @@ from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
 from torchbenchmark.shards import RunPlan, divide, durations, new_run_name, write_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, console, error_console, print_table
+
+# Takes nights by their prefixes, if another machine has to measure something of them first.
+Deferring = Callable[[Store, Policy, Sequence[str]], bool]
 
 
 def register(app: typer.Typer) -> None:
@@ -140,7 +144,13 @@ def conclude_command(
     raise typer.Exit(conclude_files(chosen, shards, tracker))
 
 
-def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracker, plan: RunPlan | None = None) -> int:
+def conclude_files(
+    config: NightlyConfig,
+    files: Sequence[Path],
+    tracker: Tracker,
+    plan: RunPlan | None = None,
+    deferring: Deferring | None = None,
+) -> int:
     """`conclude_shards` of the files that can be read, and are shards of the plan, or their canaries, if there is one.
     Returns the exit code."""
     shards: list[Run] = []
@@ -166,9 +176,9 @@ def conclude_files(config: NightlyConfig, files: Sequence[Path], tracker: Tracke
             store_canaries(store, canaries)
             if asked is not None:
                 store_canaries(store, missing_canaries(store, asked, [shard.header for shard in shards], canaries))
-            codes.append(conclude_shards(config, store, load_policy(config.policy), shards, tracker))
-            if plan is not None and plan.build is not None:
+            if plan is not None and plan.build is not None:  # first: by it another machine installs the build
                 codes.append(_store_pin(store, plan.build, shards))
+            codes.append(conclude_shards(config, store, load_policy(config.policy), shards, tracker, deferring))
     return max(codes)
 
 
@@ -207,11 +217,17 @@ def _fit_shard(shard: Run, path: Path, config: NightlyConfig, plan: RunPlan | No
 
 
 def conclude_shards(
-    config: NightlyConfig, store: Store, policy: Policy, shards: Sequence[Run], tracker: Tracker
+    config: NightlyConfig,
+    store: Store,
+    policy: Policy,
+    shards: Sequence[Run],
+    tracker: Tracker,
+    deferring: Deferring | None = None,
 ) -> int:
     """Store the shards and judge their nights, oldest first. Returns the highest exit code.
 
-    What is wrong with one shard or one night is told, and stops no other: it makes the exit code 2.
+    What is wrong with one shard or one night is told, and stops no other: it makes the exit code 2. If `deferring`
+    takes the nights, as something of them is to be measured first, they are not judged here.
     """
     nights: dict[str, None] = {}
     codes: list[int] = []
@@ -222,12 +238,36 @@ def conclude_shards(
             codes.append(_told(problem))
         else:
             nights[run_prefix(shard.header)] = None
-    for prefix in nights:
+    if deferring is not None and nights and deferring(store, policy, list(nights)):
+        return max(codes, default=EXIT_CLEAN)
+    confirm = _confirm_without_a_bench(config, store, policy, asked_before=deferring is not None)
+    codes += conclude_nights(config, store, policy, dict.fromkeys(nights, confirm), tracker)
+    return max(codes, default=EXIT_BROKEN)  # nothing was judged
+
+
+def conclude_nights(
+    config: NightlyConfig, store: Store, policy: Policy, nights: Mapping[str, Confirm | None], tracker: Tracker
+) -> list[int]:
+    """Conclude stored nights, by their prefixes, each with what confirms it. Returns their exit codes."""
+    codes: list[int] = []
+    for prefix, confirm in nights.items():
         try:
-            codes.append(conclude(config, store, policy, load_run(store, prefix), tracker))
+            codes.append(conclude(config, store, policy, load_run(store, prefix), tracker, confirm=confirm))
         except SentinelError as problem:
             codes.append(_told(problem))
-    return max(codes, default=EXIT_BROKEN)  # nothing was judged
+    return codes
+
+
+def _confirm_without_a_bench(
+    config: NightlyConfig, store: Store, policy: Policy, *, asked_before: bool
+) -> Confirm | None:
+    """How nights are confirmed where nothing can be measured: those that have nothing to measure, if that was
+    `asked_before`, and else those that were confirmed already."""
+    if not config.confirm:
+        return None
+    from bot.elsewhere import confirm_without, confirmed_already  # numpy and scipy take longer than most commands do
+
+    return partial(confirm_without, config, store, policy) if asked_before else partial(confirmed_already, store)
 
 
 def _store_shard(store: Store, shard: Run) -> None:

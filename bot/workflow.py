@@ -7,20 +7,23 @@ So a step can tell it from a crash, which may end with any exit code. docs/actio
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from baselines.policy import load_policy
 from baselines.report import Report
+from baselines.store import open_store
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile
 from bot.github.workflow_log import add_summary, annotate, foreign_output, forget_command_files, set_output
+from bot.nightly import alone
 from bot.pages.job_summary import render_summary
-from bot.sharded import conclude_files, plan_run
+from bot.sharded import conclude_files, conclude_nights, plan_run
 from bot.watchdog import watch
 from torchbenchmark.builds.installation import install
 from torchbenchmark.canaries.measuring import Canaries
@@ -38,6 +41,9 @@ from torchbenchmark.runner import nothing_before, start_run
 from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, new_app
 
+if TYPE_CHECKING:
+    from bot.elsewhere import Asking
+
 MOST_NAMED = 20  # failed tests in one annotation
 
 IssuesOption = Annotated[Path, typer.Option(help="The file in which issues are left, for `torchbench file`.")]
@@ -49,6 +55,8 @@ def register(app: typer.Typer) -> None:
         ("plan", plan_command),
         ("measure", measure_command),
         ("conclude", conclude_command),
+        ("confirm", confirm_command),
+        ("decide", decide_command),
         ("watchdog", watchdog_command),
     ):
         workflow.command(name)(command)
@@ -140,20 +148,85 @@ def conclude_command(
     plan: Annotated[Path, typer.Option(help="The plan of the run; what does not keep to it is left out.")],
     digest: Annotated[str, typer.Option(help="SHA-256 of the plan's file, as `plan` gave it.")],
     issues: IssuesOption,
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="The folder in which to leave what is to be measured again first; else the limits decide."),
+    ] = None,
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
-    """`torchbench conclude` of the shards that have come. Exit code 0: clean, or a regression; 2: broken."""
+    """`torchbench conclude` of the shards that have come. Exit code 0: clean, or a regression; 2: broken.
+
+    Outputs, if something is to be measured again: `nights`, which `decide` is to conclude, and `confirm`, the jobs of
+    the matrix that answers. Nothing is judged or filed here then.
+    """
     chosen, tracker = load_config(config), IssueFile(issues)
-    summary_file = chosen.work / "nightly.json"
-    summary_file.unlink(missing_ok=True)  # what is there afterwards is tonight's
-    with _step("conclude"):
+    asking = None if questions is None or not chosen.confirm else _asking(chosen, questions)
+    with _step("conclude"), _summary_of(chosen) as summary:
         planned = _read_trusted_plan(plan, digest)
         files = sorted(shards.rglob("*.jsonl"))
         if not files:
             raise BotError(f"{shards}: no shard has come; see the measuring jobs")
-        code = conclude_files(chosen, files, tracker, planned)
-    summary = json.loads(summary_file.read_bytes()) if summary_file.exists() else None
-    _tell_conclusion(code, summary)
+        code = conclude_files(chosen, files, tracker, planned, asking)
+    if asking is not None and asking.nights:
+        names = [night.name for night in asking.nights if night.name]
+        set_output("confirm", json.dumps([{"name": name} for name in names]))
+        set_output("nights", json.dumps([night.model_dump() for night in asking.nights]))
+        if code == EXIT_BROKEN:
+            annotate("error", "nightly: not whole", "something was left out; see the log of this step")
+    else:
+        _tell_conclusion(code, summary())
+    raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
+
+
+def _asking(config: NightlyConfig, folder: Path) -> "Asking":
+    from bot.elsewhere import Asking  # numpy and scipy take longer than most commands do
+
+    return Asking(config, folder)
+
+
+@contextmanager
+def _summary_of(config: NightlyConfig) -> Iterator[Callable[[], dict[str, Any] | None]]:
+    """Reads what a night has left in `work`, which is none if it came to none."""
+    path = config.work / "nightly.json"
+    path.unlink(missing_ok=True)  # what is there afterwards is tonight's
+    yield lambda: json.loads(path.read_bytes()) if path.exists() else None
+
+
+def confirm_command(
+    question: Annotated[Path, typer.Argument(help="The file that `conclude` has left.")],
+    into: Annotated[Path, typer.Option(help="The folder for builds, kept for other nights, and for what is measured.")],
+    out: Annotated[Path, typer.Option(help="The file of answers to write.")],
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """Measure again what a night asks for. A start after a kill goes on. Exit code 0: all is answered."""
+    from bot.elsewhere import answer_question  # numpy and scipy take longer than most commands do
+
+    end_children_on_termination()
+    forget_command_files()  # the builds are not ours
+    with _step("confirm"):
+        answer_question(load_config(config), question, into, out)
+
+
+def decide_command(
+    answers: Annotated[Path, typer.Argument(help="The folder into which the answers were downloaded.")],
+    nights: Annotated[str, typer.Option(help="The output `nights` of `conclude`.")],
+    issues: IssuesOption,
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """Conclude nights by the answers that have come, also if none has. Exit code 0: clean, or a regression; 2: broken.
+
+    What a night comes to is worked out here: of the answers only the numbers are believed.
+    """
+    from bot.elsewhere import asked_nights, confirms  # numpy and scipy take longer than most commands do
+
+    chosen, tracker = load_config(config), IssueFile(issues)
+    with _step("decide"), _summary_of(chosen) as summary:
+        asked = asked_nights(nights)
+        store, policy = open_store(chosen.store), load_policy(chosen.policy)
+        with alone(chosen.work):
+            how = confirms(chosen, store, policy, answers, asked)
+            code = max(conclude_nights(chosen, store, policy, how, tracker))
+    _tell_conclusion(code, summary())
     raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
 
 
@@ -178,6 +251,8 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
             [one["title"] for one in summary["issues"]],
         )
     )
+    if report.confirmation is not None and report.confirmation.not_measured:
+        annotate("warning", "not measured again", report.confirmation.not_measured)
     canaries = summary["canaries"]
     if canaries is not None and (canaries["moved"] or canaries["failing"]):
         annotate("warning", "canaries", canaries["sentence"])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from baselines.confirming.rates import told
+from baselines.confirming.state import NightOutcome
 from baselines.report import Report, State
 from torchbenchmark.foreign_text import inline_code
 
@@ -48,6 +49,29 @@ def render_summary(report: Report, score: float | None, score_of: str, issues: S
         if len(rows) > MOST_ROWS:
             lines += ["", f"…and {len(rows) - MOST_ROWS} more."]
         lines.append("")
+    if report.confirmation is not None:
+        lines += _measured_again(report.confirmation)
     lines += [f"- issue: {inline_code(title)}" for title in issues]
     lines.append(f"- run {inline_code(tonight.run)}, {inline_code(tonight.key)}")
     return "\n".join(lines) + "\n\n"
+
+
+def _measured_again(outcome: NightOutcome) -> list[str]:
+    """What pairs said; of what they did not show, only how much it was."""
+    lines = []
+    if outcome.not_measured:
+        lines.append(f"- not measured again: {inline_code(outcome.not_measured)}")
+    for one in outcome.confirmed[:MOST_ROWS]:
+        change = "slower" if one.kind == "regression" else "faster"
+        lines.append(
+            f"- confirmed {change} by {one.pairs} pairs: {inline_code(f'{one.test} {one.channel}')} {one.effect:+.1%}"
+        )
+    if others := len(outcome.tried) - len(outcome.confirmed):
+        lines.append(f"- measured again and not confirmed: {others} of {len(outcome.tried)}")
+    for filed in outcome.filed:
+        for interval in filed.intervals[:MOST_ROWS]:
+            lines.append(
+                f"- there again: {inline_code(f'{interval.test} {interval.channel}')} {interval.effect:+.1%} "
+                f"[{interval.low:+.1%}, {interval.high:+.1%}]"
+            )
+    return lines

@@ -3,7 +3,7 @@
 from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
 from baselines.confirming.rates import rates_of
-from baselines.confirming.state import Accounts, NightOutcome
+from baselines.confirming.state import Accounts, Filed, Interval, Measured, NightOutcome, Onset
 from baselines.policy import load_policy
 from bot.pages.job_summary import render_summary
 from regression_detector import detect
@@ -38,3 +38,28 @@ def test_the_rates_of_a_class_that_is_confirmed_stand_in_it():
     assert "- margin of `cpu_time`: 0.40%, as builds compared with themselves differ" in lines
     assert any(line.startswith("- in 30 nights, by the 60 nights so far: 300 series screened") for line in lines)
     assert any("46 times: 0 would have been confirmed" in line for line in lines)
+
+
+def test_what_was_measured_again_is_told_with_its_numbers():
+    report = report_of({A: 1.5})
+    when = report.tonight.started
+    onset = Onset(low=when, high=when)
+    tried = [
+        Measured(
+            test=test, channel="cpu_time", kind="regression", verdict=verdict, base=when, onset=onset, pairs=pairs,
+            effect=0.5, e_value=200.0, threshold=100.0,
+        )
+        for test, verdict, pairs in ((A, "confirmed", 9), (B, "futile", 2))
+    ]  # fmt: skip
+    interval = Interval(test=C, channel="cpu_time", base=when, head=when, effect=0.2, low=0.19, high=0.21)
+    filed = Filed(id="1", kind="regression", night=when, onset=onset, intervals=(interval,))
+    outcome = NightOutcome(night=when, tried=tuple(tried), filed=(filed,))
+    lines = render_summary(report.model_copy(update={"confirmation": outcome}), None, "", []).splitlines()
+    assert lines[-5:-2] == [
+        f"- confirmed slower by 9 pairs: `{A} cpu_time` +50.0%",
+        "- measured again and not confirmed: 1 of 2",
+        f"- there again: `{C} cpu_time` +20.0% [+19.0%, +21.0%]",
+    ]
+    outcome = NightOutcome(night=when, not_measured="a | `machine`")
+    text = render_summary(report.model_copy(update={"confirmation": outcome}), None, "", [])
+    assert "- not measured again: `a ¦ 'machine'`\n" in text

@@ -155,8 +155,17 @@ class Acting:
     def run(self, workflow: str, **variables: str) -> tuple[int, str]:
         """Run a workflow to its end: the exit code of act, and what the jobs said."""
         log = self.folder / f"{workflow}.log"
-        ended = self.start(workflow, log, **variables).wait(timeout=280)
+        ended = self.start(workflow, log, **variables).wait(timeout=1200)
         return ended, log.read_text()
+
+    def forget_artifacts(self) -> None:
+        """Each run of a workflow has its own."""
+        shutil.rmtree(self.artifacts)
+        self.artifacts.mkdir()
+
+    def run_with_its_own_artifacts(self, workflow: str, **variables: str) -> tuple[int, str]:
+        self.forget_artifacts()
+        return self.run(workflow, **variables)
 
     def _keep_roles(self) -> None:
         roles = self.folder / "roles"

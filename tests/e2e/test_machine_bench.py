@@ -141,7 +141,11 @@ def test_what_cannot_be_measured_is_told_before_anything_is(folder, pythons):
     ):
         with pytest.raises(BotError, match=said):
             ask()
-    assert not list((folder / "asks").glob("*.jsonl"))
+    elsewhere = bench_in(folder, pythons)
+    elsewhere.machine_class, elsewhere.folder = "cpu-of-the-night", folder / "elsewhere"
+    with pytest.raises(BotError, match=r"this machine is of class cpu-.*, and the night of class cpu-of-the-night"):
+        elsewhere.pairs([PairsWanted(DLRM, usual, usual)], 2, lambda so_far: ())
+    assert not [path for name in ("asks", "elsewhere") for path in (folder / name).glob("*.jsonl")]
 
 
 ROUNDS = 2

@@ -2,14 +2,13 @@
 
 import os
 import re
-import shutil
 import signal
 import time
 from pathlib import Path
 
 import pytest
 from acting import Acting, plan_of
-from github_servers import BOT, REPOSITORY, TOKENS, github, needs_emulator
+from github_servers import BOT, REPOSITORY, TOKENS, GitHub, github, needs_emulator
 from pipeline import write_suite
 from s3_servers import BUCKET, READER_KEY
 from slow_build import make_slow_build
@@ -17,6 +16,8 @@ from slow_build import make_slow_build
 from baselines.store import open_store
 
 PREFIX = "workflow/nightly"
+PATIENCE_S = 600
+SLOWED = "test_train[dlrm-cpu-eager-tiny]"
 CONFIG = {
     "suite": "suite.yaml",
     "threads": 1,
@@ -86,27 +87,49 @@ def kill_the_driver_of(model: str, acting: Acting) -> str:
 
     Returns the shard.
     """
-    deadline, below = time.monotonic() + 120, acting.folder
+    deadline = time.monotonic() + PATIENCE_S
     while not (acting.artifacts / "plan" / "plan.json").exists():
         assert time.monotonic() < deadline, "nothing was planned"
         time.sleep(0.02)
     time.sleep(0.2)  # the copying ends
     shard = f"{plan_of(acting)['shards'].index([model]) + 1}/2"
+    kill_the_step(["measure", shard], acting)
+    return shard
+
+
+def kill_the_step(named: list[str], acting: Acting) -> None:
+    """Kill the process that was started with these arguments, as soon as it is there."""
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         for entry in Path("/proc").iterdir():
             try:
                 arguments = (entry / "cmdline").read_text().split("\0") if entry.name.isdigit() else []
-                if "measure" in arguments and shard in arguments and (entry / "cwd").readlink().is_relative_to(below):
+                here = set(named) <= set(arguments) and (entry / "cwd").readlink().is_relative_to(acting.folder)
+                if here:
                     os.kill(int(entry.name), signal.SIGKILL)
-                    return shard
+                    return
             except OSError:
                 continue
         time.sleep(0.02)
-    raise AssertionError(f"shard {shard} was never measured")
+    raise AssertionError(f"{' '.join(named)} was never started")
+
+
+def confirm_the_slowed_build(acting: Acting, tracker: GitHub, issues_before: int) -> None:
+    """The first night of the slowed build: confirmed by pairs, told, and not filed."""
+    exit_code, log = acting.run_with_its_own_artifacts("nightly", TORCHBENCH_CONFIG="slowed.yaml")
+    assert exit_code == 0, log
+    assert f"::warning title=nightly%3A regression::confirmed slower: {SLOWED}" in log, log
+    assert "not measured yet" not in log  # the plan was balanced by the first night
+    assert "Summary - ## Nightly: regression" in log
+    assert re.search(r"\[nightly/confirm-1 *\] 🏁  Job succeeded", log), log
+    assert sorted(path.name for path in acting.artifacts.iterdir()) == [
+        "answers-confirm-1", "issues", "pairs-confirm-1", "plan", "questions", "shard-1-of-2", "shard-2-of-2",
+    ]  # fmt: skip
+    assert len(tracker.issues()) == issues_before and len(stored_shards()) == 4
 
 
 @needs_emulator
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     exit_code, log = acting.run("watchdog")
     assert exit_code == 0, log
@@ -126,26 +149,51 @@ def test_a_clean_night_a_slowed_build_and_a_machine_that_dies(acting, tracker):
     (issue,) = tracker.issues()
     assert issue["state"] == "closed"
 
-    # A regression is a success, with an annotation and an issue.
-    exit_code, log = acting.run("nightly", TORCHBENCH_CONFIG="slowed.yaml")
-    assert exit_code == 0, log
-    assert "::warning title=nightly%3A regression::slower by over 200%25: test_train[dlrm-cpu-eager-tiny] +" in log, log
-    assert "not measured yet" not in log  # the plan was balanced by the first night
-    assert "Summary - ## Nightly: regression" in log
-    _, issue = tracker.issues()
-    assert issue["state"] == "open" and issue["user"]["login"] == BOT
-    assert "slower by up to" in issue["title"] and "`test_train[dlrm-cpu-eager-tiny]`" in issue["body"]
-    assert len(stored_shards()) == 4
+    # What is confirmed on one night is a success with an annotation, and no issue yet.
+    confirm_the_slowed_build(acting, tracker, issues_before=1)
 
-    # The next night, the machine of the slower model dies: the other shard is kept, and no second issue is filed.
-    shutil.rmtree(acting.artifacts)  # each run has its own
-    acting.artifacts.mkdir()
-    workflow = acting.start("nightly", acting.folder / "third.log", TORCHBENCH_CONFIG="slowed.yaml")
+    # Then the machine of the slower model dies: the other shard is kept, and no second issue is filed.
+    acting.forget_artifacts()
+    workflow = acting.start("nightly", acting.folder / "last.log", TORCHBENCH_CONFIG="slowed.yaml")
     dying = kill_the_driver_of("dlrm", acting)
-    exit_code, log = workflow.wait(timeout=200), (acting.folder / "third.log").read_text()
+    exit_code, log = workflow.wait(timeout=PATIENCE_S), (acting.folder / "last.log").read_text()
     assert exit_code == 1, log
     assert f"shard {dying} is missing" in log
     assert "::error title=nightly" in log
     assert len(stored_shards()) == 5
-    assert len(tracker.issues()) == 2
+    assert len(tracker.issues()) == 1
     assert re.search(r"\[nightly/file *\] 🏁  Job succeeded", log), "what the others showed is filed"
+
+
+@needs_emulator
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_build_that_is_slow_on_two_nights_is_filed_on_the_second_and_once(acting, tracker):
+    exit_code, log = acting.run("nightly")
+    assert exit_code == 0 and "verdict: baseline made" in log, log
+    confirm_the_slowed_build(acting, tracker, issues_before=0)
+
+    exit_code, log = acting.run_with_its_own_artifacts("nightly", TORCHBENCH_CONFIG="slowed.yaml")
+    assert exit_code == 0, log
+    assert f"there again: {SLOWED} cpu_time +" in log, log
+    (issue,) = tracker.issues()
+    assert issue["state"] == "open" and issue["user"]["login"] == BOT
+    assert "slower by up to" in issue["title"] and f"`{SLOWED}`" in issue["body"] and "confirmed twice" in issue["body"]
+    assert len(stored_shards()) == 6
+
+
+@needs_emulator
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_a_night_whose_confirming_machine_dies_ends_and_files_nothing_slower(acting, tracker):
+    exit_code, log = acting.run("nightly")
+    assert exit_code == 0 and "verdict: baseline made" in log, log
+    acting.forget_artifacts()
+    workflow = acting.start("nightly", acting.folder / "killed.log", TORCHBENCH_CONFIG="slowed.yaml")
+    kill_the_step(["confirm", "questions/confirm-1.json.gz"], acting)
+    exit_code, log = workflow.wait(timeout=PATIENCE_S), (acting.folder / "killed.log").read_text()
+    assert exit_code == 1, log
+    assert "::warning title=not measured again::the confirming job has left no answers" in log, log
+    assert "::warning title=nightly%3A regression::slower by over 200%25: " in log, log
+    assert re.search(r"\[nightly/file *\] 🏁  Job succeeded", log), log
+    assert tracker.issues() == [] and len(stored_shards()) == 4

@@ -18,7 +18,7 @@ FILES = [*WORKFLOWS, *ACTIONS]
 
 # Every finding that is ignored, and how often. Each comment gives its reason.
 IGNORED = {
-    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 4,
+    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 6,
     ("watchdog.yml", "self-repository", "act, which the tests use, knows no $/"): 2,
 }
 READS = {"contents": "read"}
@@ -27,6 +27,8 @@ PERMISSIONS = {
     ("nightly.yml", "plan"): {**READS, "id-token": "write"},
     ("nightly.yml", "measure"): READS,
     ("nightly.yml", "detect"): {**READS, "id-token": "write"},
+    ("nightly.yml", "confirm"): READS,
+    ("nightly.yml", "decide"): {**READS, "id-token": "write"},
     ("nightly.yml", "file"): {**READS, "issues": "write"},
     ("watchdog.yml", "look"): {**READS, "id-token": "write"},
     ("watchdog.yml", "file"): {**READS, "issues": "write"},
@@ -109,15 +111,19 @@ def test_a_role_is_assumed_only_beside_the_permission_and_the_writing_one_only_w
     assert roles == {
         ("nightly.yml", "plan"): "${{ vars.TORCHBENCH_READER_ROLE }}",
         ("nightly.yml", "detect"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
+        ("nightly.yml", "decide"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
         ("watchdog.yml", "look"): "${{ vars.TORCHBENCH_READER_ROLE }}",
     }
     assert set(roles) == {key for key, permissions in PERMISSIONS.items() if "id-token" in permissions}
 
 
-def test_the_writing_role_is_assumed_directly_before_it_is_used():
-    names = [step.get("name", "") for step in jobs()["nightly.yml", "detect"]["steps"]]
+@pytest.mark.parametrize(
+    ("job", "used"), [("detect", "Store the shards, and judge the night"), ("decide", "Decide by the answers")]
+)
+def test_the_writing_role_is_assumed_directly_before_it_is_used(job, used):
+    names = [step.get("name", "") for step in jobs()["nightly.yml", job]["steps"]]
     assume = names.index("Assume the role that writes the store")
-    assert names[assume + 1] == "Store the shards, and judge the night"
+    assert names[assume + 1] == used
 
 
 def test_the_only_secret_is_the_token_of_the_filing_steps():
@@ -165,13 +171,21 @@ def test_the_constraints_pin_the_pip_that_the_actions_bring():
     assert re.search(r"^pip==\d", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 
 
-def test_the_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happens():
-    job = jobs()["nightly.yml", "measure"]
+@pytest.mark.parametrize("name", ["measure", "confirm"])
+def test_a_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happens(name):
+    job = jobs()["nightly.yml", name]
     assert job["runs-on"] == ["self-hosted", "gpu"]
     assert job["strategy"]["fail-fast"] is False
     last = job["steps"][-1]
     assert "upload-artifact" in last["uses"] and last["if"] == "always()"
-    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] != "measure")
+    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] not in ("measure", "confirm"))
+
+
+def test_a_night_ends_and_is_filed_whatever_became_of_its_confirming():
+    decide, file = jobs()["nightly.yml", "decide"], jobs()["nightly.yml", "file"]
+    assert decide["if"] == "${{ always() && needs.detect.outputs.nights != '' }}"
+    assert decide["steps"][-1]["if"] == "always()" and "issues.json" in str(decide["steps"][-1])
+    assert file["if"].startswith("${{ always() && (")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -61,13 +61,16 @@ class Job:
         write_plan(plan, self.folder / "plan.json")
         return hashlib.sha256((self.folder / "plan.json").read_bytes()).hexdigest()
 
-    def conclude(self, *shards: Run, plan: Run, digest: str | None = None) -> "subprocess.CompletedProcess[str]":
+    def conclude(
+        self, *shards: Run, plan: Run, digest: str | None = None, questions: bool = False
+    ) -> "subprocess.CompletedProcess[str]":
         for shard in shards:
             folder = self.folder / "shards" / f"{shard.header.run}-{shard.header.shard.index}"
             folder.mkdir(parents=True, exist_ok=True)
             replace_lines(folder / "shard.jsonl", [shard.header, *shard.records])
         made = self.plan(plan.header)
         options = ("--plan", "plan.json", "--digest", digest or made, "--issues", "issues.json")
+        options += ("--questions", "questions") if questions else ()
         return self.step("workflow", "conclude", "shards", *options)
 
     def said(self, name: str) -> str:
@@ -111,6 +114,67 @@ def test_a_regression_is_a_success_with_a_warning_a_summary_and_an_issue_in_the_
     (issue,) = read_issues(job.folder / "issues.json")
     assert "1 test slower by up to 50.0%" in issue.title
     assert f"issue: `{issue.title}`" in summary
+
+
+def nights_through_detect(job: Job, crashed: bool = False) -> dict[str, str]:
+    """Three nights through the first judging step, the last slow; its outputs, with that one not judged yet."""
+    for day in range(2):
+        run = run_of(day, GOOD)
+        ended = job.conclude(run, plan=run, questions=True)
+        assert ended.returncode == 0 and "verdict: " in ended.stdout, ended.stdout
+        (job.folder / "shards" / f"r{day:04}-1" / "shard.jsonl").unlink()
+    assert job.said("GITHUB_OUTPUT") == ""
+    run = run_of(2, {A: 1.5, B: Status.CRASH if crashed else 1.0})
+    if crashed:
+        (job.folder / "shards" / "damaged.jsonl").write_text('{"not": "a run"}\n')
+    ended = job.conclude(run, plan=run, questions=True)
+    assert "verdict: " not in ended.stdout
+    errors = ["::error title=nightly%3A not whole::something was left out; see the log of this step"]
+    assert (ended.returncode, obeyed(ended.stdout)) == ((2, errors) if crashed else (0, [])), ended.stdout
+    return dict(line.split("=", 1) for line in job.said("GITHUB_OUTPUT").splitlines())
+
+
+def test_what_looks_slower_is_asked_of_another_machine_and_decided_by_what_that_answers(job):
+    outputs = nights_through_detect(job)
+    assert json.loads(outputs["confirm"]) == [{"name": "confirm-1"}]
+    (night,) = json.loads(outputs["nights"])
+    assert night == {"key": "runs/smoke/cpu-4t/2026-03-03-build0002-r0002", "name": "confirm-1"}
+
+    answers = job.folder / "answers" / "answers-confirm-1" / "confirm-1.jsonl"
+    answers.parent.mkdir(parents=True)
+    keep = ("--into", "kept", "--out", answers)
+    store = (job.folder / "store").rename(job.folder / "out of reach")
+    ended = job.step("workflow", "confirm", "questions/confirm-1.json.gz", *keep)
+    assert ended.returncode == 0, ended.stdout  # that machine has none of the builds, and says so
+    assert not (job.folder / "store").exists()
+    store.rename(job.folder / "store")
+    assert [json.loads(line).get("answer") for line in answers.read_text().splitlines()[1:-1]] == [False, False]
+
+    ended = job.step("workflow", "decide", "answers", "--nights", outputs["nights"], "--issues", "issues.json")
+    assert ended.returncode == 0, ended.stdout
+    (warning,) = obeyed(ended.stdout)
+    assert "not to be confirmed, as no build from before can be had" in warning
+    assert read_issues(job.folder / "issues.json") == ()
+    again = job.step("workflow", "decide", "answers", "--nights", outputs["nights"], "--issues", "issues.json")
+    assert obeyed(again.stdout) == [warning]
+
+
+def test_a_night_whose_confirming_job_left_nothing_ends_and_files_what_failed(job):
+    outputs = nights_through_detect(job, crashed=True)
+    ended = job.step("workflow", "decide", "answers", "--nights", outputs["nights"], "--issues", "issues.json")
+    assert ended.returncode == 0, ended.stdout
+    told, verdict = obeyed(ended.stdout)
+    assert told.startswith("::warning title=not measured again::the confirming job has left no answers")
+    assert verdict.startswith("::warning title=nightly%3A regression::newly failing: ") and A in verdict
+    assert "- not measured again: `the confirming job" in job.said("GITHUB_STEP_SUMMARY").rpartition("## Nightly")[2]
+    (issue,) = read_issues(job.folder / "issues.json")
+    assert "newly failing" in issue.title
+
+
+def test_nights_that_detect_did_not_name_are_an_error(job):
+    for nights in ("", "[]", '[{"key": "runs/../../x", "name": "confirm-1"}]'):
+        ended = job.step("workflow", "decide", "answers", "--nights", nights, "--issues", "issues.json")
+        assert ended.returncode == 2 and "::error title=decide failed::nights: " in ended.stdout
 
 
 def test_a_shard_that_is_missing_is_an_error_that_names_it_and_exit_code_2(job):
