@@ -3,7 +3,7 @@
 import regression_detector
 from baselines import cli as baselines_commands
 from baselines import replay_command
-from bot import build, canary, filing, nightly, sharded, watchdog, workflow
+from bot import bisect, build, canary, filing, nightly, sharded, watchdog, workflow
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -24,6 +24,7 @@ def main() -> None:
         filing,
         watchdog,
         workflow,
+        bisect,
     ):
         commands.register(app)
     run_app(app)
