@@ -13,7 +13,7 @@ from torchbenchmark.statistics.covariate import MOST_SLOPE, PRIOR_SLOPE
 
 PROBE = "host_probe"
 ADJUSTED = ("latency", "event_latency", "cpu_time")  # timed between two probes
-RESTS_ON_PROBE = ("cpu_time_adjusted",)  # each process has divided by its own probe already
+RESTS_ON_PROBE = {"cpu_time_adjusted": "cpu_time"}  # each process has divided by its probe; and what
 # How the logarithm of such a time follows that of the probe where no A/A table tells: on a GPU host against a hundred
 # tiny launches, on the CPU against a bit of numpy and Python.
 SLOPES = {"cuda": PRIOR_SLOPE, "cpu": 0.77}

@@ -119,7 +119,8 @@ def _differs(probes: Sequence[float]) -> bool:
 
 def log_ratios(one: TestPairs, noise: NoiseTable | None = None) -> list[dict[str, float]]:
     """Of every pair ln(head / base) by channel, positive where head is slower: times as a comparison sees them, counts
-    as they are (0 where they are equal). The host probe itself owes nothing to either side and is left out.
+    as they are (0 where they are equal). The host probe itself owes nothing to either side and is left out; where it
+    was slower on one side, what rests on it is told by whichever says less, the time with the probe or without.
 
     For pairs of one process a side and round, whose counts belong to it. Raises ValueError for others.
     """
@@ -129,10 +130,18 @@ def log_ratios(one: TestPairs, noise: NoiseTable | None = None) -> list[dict[str
     names = {name for pair in one.pairs for name in pair.base.keys() & pair.head.keys()} - {PROBE}
     for channel in (name for name, kind in CHANNELS.items() if name in names and not kind.exact):
         series = pair_series(one, channel, noise)
-        if not series.void:
-            for index, ratio in zip(series.rounds, series.log_ratios, strict=True):
-                found[index][channel] = float(ratio)
+        ratios = _nearer_nothing(one, series, noise) if series.void else series.log_ratios
+        for index, ratio in zip(series.rounds, ratios, strict=True):
+            found[index][channel] = float(ratio)
     return found
+
+
+def _nearer_nothing(one: TestPairs, series: PairSeries, noise: NoiseTable | None) -> numpy.ndarray:
+    """Of a void series. What threads of one side do to the probe can only hide a change so, and make none."""
+    raw = pair_series(one, RESTS_ON_PROBE[series.channel], noise)
+    plain = dict(zip(raw.rounds, raw.plain, strict=True))
+    both = [(ratio, plain.get(index, 0.0)) for index, ratio in zip(series.rounds, series.plain, strict=True)]
+    return numpy.array([min(pair, key=abs) if pair[0] * pair[1] > 0 else 0.0 for pair in both])
 
 
 def _counted(pair: PairOfValues) -> dict[str, float]:

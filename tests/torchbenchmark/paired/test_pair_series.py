@@ -38,10 +38,28 @@ def test_two_pairs_are_not_adjusted_and_a_probe_that_differs_between_the_sides_a
     found = [one["cpu_time"] for one in log_ratios(of_cpu(pairs=2))]
     assert found == pytest.approx([math.log(1.3), math.log(1.0 / 1.1)])
     slow = [(0.001, 0.002 + index / 1e6) for index in range(4)]
-    own = {"cpu_time_adjusted": 1.0}  # divided by the probe of its own process already, so worth nothing here
-    moved = pairs_of(CPU_TEST, BASE, HEAD, device="cpu", channel="cpu_time", probes=slow, also=own)
+    moved = pairs_of(CPU_TEST, BASE, HEAD, device="cpu", channel="cpu_time", probes=slow)
     for one, base, head in zip(log_ratios(moved), BASE, HEAD, strict=True):
         assert one == {"cpu_time": pytest.approx(math.log(head / base))}
+
+
+def test_what_was_divided_by_a_probe_that_differs_between_the_sides_says_no_more_than_the_time_itself():
+    """Threads of head that spin on slow the probe, which then hides or turns round what the time shows."""
+
+    def told(base, head, before, after):
+        pairs = tuple(
+            PairOfValues(
+                {"cpu_time": base, "host_probe": before, "cpu_time_adjusted": base * 0.001 / before},
+                {"cpu_time": head, "host_probe": after, "cpu_time_adjusted": head * 0.001 / (after + index / 1e9)},
+            )
+            for index in range(4)
+        )
+        return [one["cpu_time_adjusted"] for one in log_ratios(TestPairs(CPU_TEST, CPU_TEST, "cpu", pairs))]
+
+    assert told(1.0, 20.0, 0.001, 0.002) == pytest.approx([math.log(10)] * 4, abs=1e-5), "slower still, and by less"
+    assert told(1.0, 1.2, 0.001, 0.002) == [0.0] * 4, "of two that do not agree which is slower, neither"
+    assert told(1.0, 1.0, 0.002, 0.001) == [0.0] * 4, "a slow probe beside base makes no slow head"
+    assert told(1.0, 1.2, 0.002, 0.001) == pytest.approx([math.log(1.2)] * 4)
 
 
 def test_less_of_what_should_be_high_is_slower():
