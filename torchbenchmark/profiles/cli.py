@@ -96,6 +96,9 @@ def profile(
         require_writable(file)
     if picture is not None:
         require_matplotlib()
+    for name, folder in (("--picture", picture), ("--traces", traces)):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise BenchmarkError(f"{folder}: is no folder; {name} names one for a file a test")
     touched = touched_by(paths, tree) if paths is not None else None
     if from_file is not None:
         if base is not None:

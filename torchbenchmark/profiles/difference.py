@@ -1,11 +1,11 @@
 """From profiled pairs to what got slower: the difference by operator and by kernel, each with its interval.
 
-Pure. The unit of evidence is the pair. A difference is divided by the mean of its name on both sides, so that names of
-any size, also such as one side does not have, are series of one family: their variances are shrunk towards each other
-(Smyth 2004), and all intervals of a comparison hold together with `level` (Sidak). Counts that are the same in all
-processes of a side are compared exactly.
+Pure. The unit of evidence is the pair. The names of an account, as logarithms of the ratio head / base, are series of
+one family: their variances are shrunk towards each other (Smyth 2004), and all intervals of a comparison hold together
+with `level` (Sidak). Counts that are the same in all processes of a side are compared exactly.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +40,7 @@ from torchbenchmark.statistics.simultaneous import (
 LEVEL = 0.99
 FEWEST_PAIRS = 2
 _ROUNDING = 1e-12
+_HIGHEST = math.log(1e6)  # of a ratio: two pairs of many names leave one without a bound that means something
 
 Touched = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]  # operators -> the touched paths of each
 
@@ -157,22 +158,36 @@ def _judge(account: AccountSeries, level: float, family: int, touched: Touched |
 
 
 def _intervals(series: Sequence[Series], level: float, family: int) -> list[Interval]:
-    """Of the change in seconds, one a series. What differs by the same in all pairs has no spread to judge it by."""
-    shares = numpy.column_stack([(one.seconds[:, 1] - one.seconds[:, 0]) / one.size for one in series])
-    varying = numpy.ptp(shares, axis=0) > _ROUNDING
+    """Of the change in seconds, one a series: of the ratio head / base, times what base takes, as noise is a share of
+    what it disturbs; of the plain difference where one side has nothing, or a rest may be negative. What differs by the
+    same in all pairs has no spread to judge it by."""
+    ratios = [bool((one.seconds > 0).all()) and one.kind != "remainder" for one in series]
+    columns = [
+        numpy.log(one.seconds[:, 1] / one.seconds[:, 0])
+        if ratio
+        else (one.seconds[:, 1] - one.seconds[:, 0]) / one.size
+        for one, ratio in zip(series, ratios, strict=True)
+    ]
+    table = numpy.column_stack(columns)
+    varying = numpy.ptp(table, axis=0) > _ROUNDING
     found = [Interval(_mean_change(one), _mean_change(one), _mean_change(one), level) for one in series]
     if not varying.any():
         return found
-    table = shares[:, varying]
-    names = numpy.array([one.kind not in ("remainder", "others") for one in series])
+    names = numpy.array([ratio and one.kind != "others" for one, ratio in zip(series, ratios, strict=True)])
     names[0] = False  # the whole: a sum of the others varies less than they do
-    moderated = _moderated(table, names[varying])
+    judged = table[:, varying]
+    moderated = _moderated(judged, names[varying])
     each = sidak_level(level, family)
-    critical = special.stdtrit(moderated.degrees, (1 + each) / 2)
-    half_widths = critical * numpy.sqrt(moderated.variance / len(table))
-    for position, half in zip(numpy.flatnonzero(varying), half_widths, strict=True):
-        change, half_width = _mean_change(series[position]), float(half) * series[position].size
-        found[position] = Interval(change, change - half_width, change + half_width, each)
+    half_widths = special.stdtrit(moderated.degrees, (1 + each) / 2) * numpy.sqrt(moderated.variance / len(judged))
+    for position, half_width in zip(numpy.flatnonzero(varying), half_widths, strict=True):
+        one, middle = series[position], float(columns[position].mean())
+        low, high = middle - float(half_width), middle + float(half_width)
+        if ratios[position]:
+            base = float(numpy.exp(numpy.log(one.seconds[:, 0]).mean()))
+            low, high = (base * math.expm1(min(bound, _HIGHEST)) for bound in (low, high))
+        else:
+            low, high = one.size * low, one.size * high
+        found[position] = Interval(_mean_change(one), low, high, each)
     return found
 
 

@@ -1,13 +1,13 @@
 """The profiles of pairs as series by name: what each operator, kernel and rest took on either side, pair by pair.
 
-Host times are brought to the speed of host that both processes of a pair had in the middle, as far as the host probe
-tells; a rest makes the series of an account add up to the whole.
+Host times are brought to the speed of host that both processes of a pair had in the middle, as what has not changed, or
+the host probe, tells it; a rest makes the series of an account add up to the whole.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from torchbenchmark.profiles.attribution import AccountName, Kind
 from torchbenchmark.profiles.process_profile import OperatorUse, ProcessProfile
 
 SMALLEST_SHARE = 0.002  # of an account's whole: what is smaller, and as often as before, is told with the others
+FEWEST_NAMES = 4  # whose middle one tells how fast the host was
+_FOLLOW_HOST: tuple[Kind, ...] = ("operator", "dispatch", "compiled")
 PYTHON, WAITING, OTHERS, REMAINDER = (
     "Python, outside of operators",
     "waiting for the GPU",
@@ -123,8 +125,11 @@ def _host_account(pairs: Sequence[ProfiledPair], device: str) -> AccountSeries:
         host.setdefault(name, numpy.zeros((len(pairs), 2)))[number, side] += one.host_s
         seen = calls.setdefault(name, numpy.zeros((len(pairs), 2)))
         seen[number, side] = max(seen[number, side], one.calls) if one.name.startswith(_AUTOGRAD) else one.calls
-    rows = [Series(name, _kind(name, device), host[name] * speed, calls[name]) for name in host]
-    rows.append(Series(PYTHON, "python", _matrix(pairs, lambda side: side.profile.outside_s) * speed))
+    rows = [Series(name, _kind(name, device), host[name], calls[name]) for name in host]
+    rows.append(Series(PYTHON, "python", _matrix(pairs, lambda side: side.profile.outside_s)))
+    by_names = speed_of_names(rows)
+    speed = speed if by_names is None else by_names
+    rows = [replace(row, seconds=row.seconds * speed) for row in rows]
     if device == "cuda":
         rows.append(Series(WAITING, "waiting", _matrix(pairs, lambda side: side.profile.waiting_s)))
     timed = _matrix(pairs, lambda side: side.channels.get("latency", 0.0)) * of_latency
@@ -146,9 +151,28 @@ def _account(name: AccountName, whole: Series, rows: Sequence[Series]) -> Accoun
     return AccountSeries(name, whole, tuple(row for row in kept if row.size > 0))
 
 
+def speed_of_names(rows: Sequence[Series]) -> NDArray[numpy.float64] | None:
+    """Factors of shape (pairs, 2) that bring both processes of a pair to one speed of host, as the middle one of the
+    names tells that both sides have as often: what disturbs a process slows all that it does. None where too few tell,
+    or the middle one differs between the sides: then it is the build that is slower all over, and not the host.
+    """
+    telling = [
+        row
+        for row in rows
+        if (row.seconds > 0).all() and row.counts is not None and not row.count_changed and row.kind in _FOLLOW_HOST
+    ]
+    total = sum(row.size for row in rows)
+    telling = [row for row in telling if row.size >= SMALLEST_SHARE * total]
+    if len(telling) < FEWEST_NAMES or len(telling[0].seconds) < FEWEST_PROBES:
+        return None
+    ratios = numpy.array([numpy.log(row.seconds[:, 1] / row.seconds[:, 0]) for row in telling])
+    middle = numpy.median(ratios, axis=0).tolist()
+    return None if differs_between_sides(middle) else _factors(middle, 1.0)
+
+
 def host_speed(pairs: Sequence[ProfiledPair], device: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
     """Factors of shape (pairs, 2) for what the host did while it was profiled, and for the latency of the timed
-    section; ones where the probe cannot tell, or is itself slower on one side."""
+    section, as the host probe tells; ones where it cannot, or is itself slower on one side."""
     plain = numpy.ones((len(pairs), 2))
     channels = [(pair.base.channels, pair.head.channels) for pair in pairs]
     if len(pairs) < FEWEST_PROBES or any(side.get(PROBE, 0.0) <= 0 for both in channels for side in both):

@@ -31,7 +31,7 @@ _HEADINGS = ("where", "side", "base", "head", "change", "interval", "share", "co
 _NUMBERS = _HEADINGS[2:8]
 _REMAINDER_TOLD = {
     "gpu": "what the profile with operators and the plain one differ by",
-    "host": "what timed and profiled iterations differ by: the profiler's cost, and noise",
+    "host": "what timed and profiled iterations differ by: the profiler, noise",
 }
 
 
@@ -87,7 +87,7 @@ def lines_of(account: Account) -> list[Line]:
     if pooled:
         change = sum(row.change for row in pooled)
         base, head = sum(row.base for row in pooled), sum(row.head for row in pooled)
-        cells = ("", quantity(base, "s"), quantity(head, "s"), signed(change), "", _share_of(change, account), "", "")
+        cells = ("", seconds_of(base), seconds_of(head), signed(change), "", _share_of(change, account), "", "")
         lines.append(Line(f"{counted(len(pooled), 'more row')}", False, cells, False))
     if last is not None:
         lines.append(Line("remainder", False, _cells(last, _REMAINDER_TOLD[account.name]), False))
@@ -117,8 +117,8 @@ def _cells(row: Row, verdict: str) -> tuple[str, ...]:
     interval = "" if row.low is None or row.high is None else f"{signed(row.low)} … {signed(row.high)}"
     return (
         KINDS[row.kind],
-        quantity(row.base, "s"),
-        quantity(row.head, "s"),
+        seconds_of(row.base),
+        seconds_of(row.head),
         signed(row.change),
         interval,
         _percent(row.share),
@@ -147,8 +147,12 @@ def _whole(account: Account) -> str:
     return f"{ratio:+.1%}{'' if account.decided else ', within noise'}"
 
 
+def seconds_of(value: float) -> str:
+    return f"{1e9 * value:.3g} ns" if 0 < abs(value) < 1e-6 else quantity(value, "s")
+
+
 def signed(seconds: float) -> str:
-    return f"{'+' if seconds >= 0 else '-'}{quantity(abs(seconds), 's')}"
+    return f"{'+' if seconds >= 0 else '-'}{seconds_of(abs(seconds))}"
 
 
 def short_kernel(name: str) -> str:

@@ -1,6 +1,8 @@
 """The difference of made profiles: what was changed in them is named, with what happened to it; noise is not."""
 
 import json
+import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -194,3 +196,33 @@ def test_the_engine_s_call_of_a_node_and_the_node_are_one_name():
 def test_a_difference_is_json():
     attribution = attribute([profiles((HOST, KERNELS), (HOST, KERNELS), device="cuda")])
     assert type(attribution).model_validate_json(json.dumps(attribution.model_dump(mode="json"))) == attribution
+
+
+def slowed_pairs(base, head, sizes, pairs: int = 6) -> TestAttribution:
+    """Pairs whose processes had hosts of another speed each: `sizes` is how far, as a logarithm."""
+    made = profiles(base, head, noise=0.01, pairs=pairs)
+    hosts = iter(random.Random(4).gauss(0, sizes) for _ in range(2 * pairs))
+
+    def on_its_host(one):
+        factor = math.exp(next(hosts))
+        operators = tuple(o.model_copy(update={"host_s": factor * o.host_s}) for o in one.profile.operators)
+        profile = one.profile.model_copy(update={"operators": operators, "outside_s": factor * one.profile.outside_s})
+        return replace(one, profile=profile, channels={"latency": factor * one.channels["latency"]})
+
+    disturbed = tuple(ProfiledPair(on_its_host(pair.base), on_its_host(pair.head)) for pair in made.pairs)
+    (one,) = attribute([replace(made, pairs=disturbed)]).tests
+    return one
+
+
+def test_what_has_not_changed_tells_how_fast_the_host_was_in_each_process():
+    host = {**HOST, "aten::mul": (3, 80), "aten::sum": (1, 50)}
+    one = slowed_pairs((host,), ({**host, "aten::gelu": (2, 260)},), sizes=0.5)
+    assert told(one) == {"aten::gelu": ("slower",)}, (
+        "in hosts that differ by half, a third more of one operator is seen"
+    )
+
+
+def test_a_build_that_is_slower_all_over_is_not_taken_for_a_slow_host():
+    host = {**HOST, "aten::mul": (3, 80), "aten::sum": (1, 50)}
+    slow = {name: (calls, 1.3 * microseconds) for name, (calls, microseconds) in host.items()}
+    assert set(told(difference((host,), (slow,)))) >= {"aten::addmm", "aten::gelu", "aten::mul", "aten::sum"}

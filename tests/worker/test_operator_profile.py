@@ -1,0 +1,140 @@
+"""From what the profiler recorded on the host to a profile: made-up events, and a real model."""
+
+import gzip
+import json
+
+import pytest
+import tiny_model
+
+from torchbenchmark.profiles.process_profile import profile_of
+from torchbenchmark.worker.channels import SECTIONS, operators
+from torchbenchmark.worker.channels.operators import HostEvent, Recorded, by_name, covered_ns, own_times, shortened
+from torchbenchmark.worker.channels.profiler import Activity
+from torchbenchmark.worker.timing import Timed
+
+SPEC = {"device": "cpu", "backend": "eager", "budget_s": 0.05, "warmup_cap_s": 0.05, "min_unit_s": 0.001}
+SPEC |= {"min_samples": 3}
+MS = 1_000_000
+
+
+def event(name: str, start: float, end: float, **more: int) -> HostEvent:
+    return HostEvent(name, int(start * MS), int(end * MS), **more)
+
+
+def iteration(start: float, end: float) -> HostEvent:
+    return event(operators.ITERATION, start, end)
+
+
+def test_an_operator_has_its_own_time_without_those_inside_it():
+    linear, addmm, t = event("linear", 0, 10, id=1), event("addmm", 2, 8, id=2), event("t", 3, 4, id=3)
+    other = event("backward", 1, 9, thread=2, id=4)
+    own = dict(own_times([linear, addmm, t, other], []))
+    assert own == {linear: 4 * MS, addmm: 5 * MS, t: 1 * MS, other: 8 * MS}
+
+
+def test_a_wait_is_taken_from_the_operator_that_made_it():
+    item = event("item", 0, 10, id=7)
+    wait = event("cudaStreamSynchronize", 1, 9, thread=99, operator=7)
+    assert wait.waits and not event("cudaLaunchKernel", 0, 1).waits
+    assert own_times([item], [wait]) == [(item, 2 * MS)]
+
+
+def test_what_is_covered_counts_once_on_whatever_thread():
+    assert covered_ns(iteration(0, 10), [event("a", 1, 4), event("b", 2, 5, thread=2), event("c", 9, 12)]) == 5 * MS
+
+
+def recorded(**changes) -> Recorded:
+    """Two iterations; the second, which takes longer, is not among the fastest quarter."""
+    parts = {
+        "iterations": (iteration(0, 10), iteration(20, 50)),
+        "operators": (
+            event("aten::add", 1, 3, id=1),
+            event("aten::mul", 4, 5, id=2),
+            event("aten::add", 21, 40, id=3),
+            event("aten::mul", 41, 45, id=4),
+        ),
+        "calls": (event("cudaLaunchKernel", 2, 3, operator=1), event("cudaDeviceSynchronize", 6, 10)),
+        "activities": (
+            (1, Activity("add_kernel", 0, 2 * MS)),
+            (3, Activity("add_kernel", 0, 4 * MS)),
+            (2, Activity("Memcpy DtoD", 0, 1 * MS, is_copy=True)),
+            (0, Activity("nobody's", 0, 1 * MS)),
+        ),
+    }
+    return Recorded(**(parts | changes))
+
+
+def test_host_times_are_of_the_fastest_iterations_and_kernels_of_all():
+    profile = profile_of(by_name(recorded()))
+    assert profile.iterations == 2
+    assert (profile.wall_s, profile.waiting_s, profile.outside_s) == (0.010, 0.004, 0.003)
+    told = {one.name: one for one in profile.operators}
+    assert told["aten::add"].host_s == 0.002 and told["aten::add"].calls == 1
+    (kernel,) = told["aten::add"].kernels
+    assert (kernel.name, kernel.launches, kernel.seconds) == ("add_kernel", 1, 0.003)
+    assert told["aten::mul"].kernels[0].is_copy
+    assert told[""].kernels[0].launches == 0.5, "a kernel that no operator launched"
+    assert profile.overlap_s == 0
+
+
+def test_two_threads_at_once_are_told_as_overlap():
+    busy = (event("aten::add", 0, 10, id=1), event("AddBackward0", 2, 8, thread=2, id=2))
+    profile = profile_of(by_name(recorded(operators=busy, calls=(), activities=(), iterations=(iteration(0, 10),))))
+    assert profile.outside_s == 0 and profile.overlap_s == pytest.approx(0.006)
+
+
+def test_long_names_are_cut_and_still_differ():
+    names = [shortened("void kernel<" + "float, " * 100 + ending) for ending in ("1>", "2>")]
+    assert len(set(names)) == 2 and all(len(name) <= operators.LONGEST_NAME for name in names)
+
+
+def spin() -> int:
+    total = 0
+    for number in range(20_000):
+        total += number
+    return total
+
+
+class Slowed(tiny_model.Model):
+    """With Python work beside the operators."""
+
+    def invoke(self):
+        spin()
+        return super().invoke()
+
+
+def profiled(kind: type, **spec: object) -> Timed:
+    model = kind("train", "cpu")
+    timed = Timed(model, lambda: None, SPEC | {"profile": {"trace": None}} | spec)
+    timed.warm_up()
+    operators.measure(timed)
+    return timed
+
+
+def test_a_real_model_has_its_operators_and_all_of_its_time():
+    profile = profile_of(profiled(tiny_model.Model).profile)
+    told = {one.name: one for one in profile.operators}
+    assert told["aten::addmm"].calls == 2 and told["AddmmBackward0"].calls == 2
+    assert not any(one.kernels for one in profile.operators)
+    parts = profile.outside_s + profile.waiting_s + sum(one.host_s for one in profile.operators) - profile.overlap_s
+    assert parts == pytest.approx(profile.wall_s) and profile.overlap_s == pytest.approx(0, abs=1e-7)
+
+
+def test_python_work_is_outside_of_operators():
+    plain, slowed = (profile_of(profiled(kind).profile) for kind in (tiny_model.Model, Slowed))
+    assert {one.name: one.calls for one in plain.operators} == {one.name: one.calls for one in slowed.operators}
+    assert slowed.outside_s > 0.0002, "20,000 additions in Python take longer anywhere"
+
+
+def test_a_trace_is_left_where_it_is_asked_for(tmp_path):
+    path = tmp_path / "trace.json.gz"
+    profiled(tiny_model.Model, profile={"trace": str(path)})
+    with gzip.open(path) as file:
+        names = {one.get("name") for one in json.load(file)["traceEvents"]}
+    assert {"aten::addmm", operators.ITERATION} <= names
+    assert [one.name for one in tmp_path.iterdir()] == ["trace.json.gz"]
+
+
+def test_ordinary_measuring_takes_no_profile():
+    (section,) = [section for section in SECTIONS if section.measure is operators.measure]
+    assert not section.applies(SPEC) and section.applies(SPEC | {"profile": {"trace": None}})
