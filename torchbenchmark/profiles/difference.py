@@ -17,7 +17,15 @@ from torchbenchmark.channels import CHANNELS
 from torchbenchmark.paired.pairs_file import PairedTest, Pairs
 from torchbenchmark.paired.results import measured_tests
 from torchbenchmark.paired.values import values_of
-from torchbenchmark.profiles.attribution import Account, Attribution, CountChange, Row, TestAttribution, Verdict
+from torchbenchmark.profiles.attribution import (
+    CPU_SIDE,
+    Account,
+    Attribution,
+    CountChange,
+    Row,
+    TestAttribution,
+    Verdict,
+)
 from torchbenchmark.profiles.process_profile import ProfiledProcess
 from torchbenchmark.profiles.series import AccountSeries, ProfiledPair, Series, SideProfile, accounts_of
 from torchbenchmark.records import Status
@@ -40,6 +48,7 @@ from torchbenchmark.statistics.simultaneous import (
 LEVEL = 0.99
 FEWEST_PAIRS = 2
 _ROUNDING = 1e-12
+_NAMES = ("kernel", "copy", *CPU_SIDE)
 _HIGHEST = math.log(1e6)  # of a ratio: two pairs of many names leave one without a bound that means something
 
 Touched = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]  # operators -> the touched paths of each
@@ -65,20 +74,27 @@ def attribute_pairs(pairs: Pairs, level: float = LEVEL, touched: Touched | None 
 
 
 def attribute(tests: Sequence[TestProfiles], level: float = LEVEL, touched: Touched | None = None) -> Attribution:
-    """What inside each test changed. All intervals together hold with `level`."""
+    """What inside each test changed. All intervals by name together hold with `level`, and so do
+    those of the wholes among themselves: they say whether there is a change to explain."""
     accounts = {one.test: accounts_of(one.pairs, one.device) if len(one.pairs) >= FEWEST_PAIRS else [] for one in tests}
     family = sum(len(_series(account)) for several in accounts.values() for account in several)
+    wholes = sum(map(len, accounts.values()))
     return Attribution(
         level=level,
         family=family,
-        tests=tuple(_test(one, accounts[one.test], level, max(1, family), touched) for one in tests),
+        tests=tuple(_test(one, accounts[one.test], level, max(1, family), max(1, wholes), touched) for one in tests),
     )
 
 
 def _test(
-    one: TestProfiles, accounts: Sequence[AccountSeries], level: float, family: int, touched: Touched | None
+    one: TestProfiles,
+    accounts: Sequence[AccountSeries],
+    level: float,
+    family: int,
+    wholes: int,
+    touched: Touched | None,
 ) -> TestAttribution:
-    judged = [_judge(account, level, family, touched) for account in accounts]
+    judged = [_judge(account, level, family, wholes, touched) for account in accounts]
     judged.sort(key=lambda account: -account.weight())  # stable: the GPU's first where nothing is told
     reason = one.reason
     if len(one.pairs) < FEWEST_PAIRS:
@@ -95,15 +111,14 @@ def _test(
 
 
 def _series(account: AccountSeries) -> list[Series]:
-    """All that is judged: the whole, the rows, and the kernels of those rows that have several."""
-    parts = [part for row in account.rows if len(row.parts) > 1 for part in row.parts]
-    return [account.whole, *account.rows, *parts]
+    """All that is judged by name: the rows, and the kernels of those rows that have several."""
+    return [*account.rows, *(part for row in account.rows if len(row.parts) > 1 for part in row.parts)]
 
 
-def _judge(account: AccountSeries, level: float, family: int, touched: Touched | None) -> Account:
+def _judge(account: AccountSeries, level: float, family: int, wholes: int, touched: Touched | None) -> Account:
     series = _series(account)
     intervals = dict(zip(map(id, series), _intervals(series, level, family), strict=True))
-    whole = intervals[id(account.whole)]
+    (whole,) = _intervals([account.whole], level, wholes)
     decided = whole.low > 0 or whole.high < 0
     paths = (
         dict(touched([row.name for row in account.rows if row.kind in ("kernel", "operator", "dispatch")]))
@@ -173,8 +188,8 @@ def _intervals(series: Sequence[Series], level: float, family: int) -> list[Inte
     found = [Interval(_mean_change(one), _mean_change(one), _mean_change(one), level) for one in series]
     if not varying.any():
         return found
-    names = numpy.array([ratio and one.kind != "others" for one, ratio in zip(series, ratios, strict=True)])
-    names[0] = False  # the whole: a sum of the others varies less than they do
+    # Names have noise of one kind. The whole, waits and the remainder have not, and stand for themselves.
+    names = numpy.array([ratio and one.kind in _NAMES for one, ratio in zip(series, ratios, strict=True)])
     judged = table[:, varying]
     moderated = _moderated(judged, names[varying])
     each = sidak_level(level, family)
@@ -196,16 +211,20 @@ def _moderated(table: numpy.ndarray, names: numpy.ndarray) -> Moderated:
     with a weight as low as it may well be; the degrees of freedom are fewer, as the same pairs tell of that."""
     own = len(table) - 1
     variances = sample_variances(table)
+    alone = moderate(variances, own, None)
     if numpy.count_nonzero(names) < FEWEST_SERIES_TO_REFIT:
-        return moderate(variances, own, None)
+        return alone
     told = variances[names]
     weight = cautious_weight(told, own)
     if weight <= 0:
-        return moderate(variances, own, None)
+        return alone
     centre, _ = fit_variance_prior(told, own)
     moderated = moderate(variances, own, VariancePrior(numpy.full(len(variances), centre), weight))
     degrees = degrees_after_refit(moderated.degrees, own, effective_series(table[:, names]))
-    return Moderated(moderated.variance, numpy.maximum(degrees, own))
+    return Moderated(
+        numpy.where(names, moderated.variance, alone.variance),
+        numpy.where(names, numpy.maximum(degrees, own), alone.degrees),
+    )
 
 
 def _verdicts(one: Series, interval: Interval, verb: str) -> tuple[Verdict, ...]:

@@ -19,6 +19,7 @@ from torchbenchmark.profiles.process_profile import OperatorUse, ProcessProfile
 
 SMALLEST_SHARE = 0.002  # of an account's whole: what is smaller, and as often as before, is told with the others
 FEWEST_NAMES = 4  # whose middle one tells how fast the host was
+SURE_OF_ALL = 0.99  # that a build is slower all over: a host of chance that is taken for it makes many names differ
 _FOLLOW_HOST: tuple[Kind, ...] = ("operator", "dispatch", "compiled")
 PYTHON, WAITING, OTHERS, REMAINDER = (
     "Python, outside of operators",
@@ -167,7 +168,7 @@ def speed_of_names(rows: Sequence[Series]) -> NDArray[numpy.float64] | None:
         return None
     ratios = numpy.array([numpy.log(row.seconds[:, 1] / row.seconds[:, 0]) for row in telling])
     middle = numpy.median(ratios, axis=0).tolist()
-    return None if differs_between_sides(middle) else _factors(middle, 1.0)
+    return None if differs_between_sides(middle, SURE_OF_ALL) else _factors(middle, 1.0)
 
 
 def host_speed(pairs: Sequence[ProfiledPair], device: str) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:

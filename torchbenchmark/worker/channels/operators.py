@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import hashlib
 import math
+import re
 import shutil
 import statistics
 from collections import Counter, defaultdict
@@ -29,6 +30,7 @@ MOST_EVENTS = 150_000  # each takes microseconds to read, and a hundred bytes an
 LONGEST_NAME = 300
 LARGEST_TRACE = 2**30  # bytes before it is compressed
 ITERATION = "torchbench iteration"
+_DRIVER_CALL = re.compile(r"(cuda|cu|hip)[A-Z]")
 _OVERHEAD = ("Activity Buffer Request", "Instrumentation", "Resource", "Lazy Function Loading", "Command Buffer Full")
 
 
@@ -145,7 +147,7 @@ def _kind(event: "torch._C._autograd._KinetoEvent") -> str:
     name = event.name()
     if name in _OVERHEAD:
         return ""
-    return "call" if name.startswith(("cuda", "cuLaunch", "cuCtx", "hip")) else "operator"
+    return "call" if _DRIVER_CALL.match(name) else "operator"
 
 
 def by_name(recorded: Recorded) -> dict[str, Any]:
