@@ -2,7 +2,7 @@
 
 The profiler records every operator on the host, with the operators inside it, and every kernel with the operator that
 launched it. The host's time of an iteration is then in the operators themselves, in waits for the GPU, or in neither:
-that is Python. The host counts in the fastest quarter of the iterations, as what disturbs it only adds to its time.
+that is Python.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy
 import torch
 
 from torchbenchmark.worker.channels.profiler import Activity, LogTail, NoGpuActivity, activity_of
@@ -25,7 +26,6 @@ from torchbenchmark.worker.timing import Timed, collector_off
 
 BUDGETS = 2  # of the test's time
 LEAST_ITERATIONS, MOST_ITERATIONS = 12, 100
-KEPT = 4  # one in so many
 MOST_EVENTS = 150_000  # each takes microseconds to read, and a hundred bytes and more in a trace
 LONGEST_NAME = 300
 LARGEST_TRACE = 2**30  # bytes before it is compressed
@@ -151,46 +151,48 @@ def _kind(event: "torch._C._autograd._KinetoEvent") -> str:
 
 
 def by_name(recorded: Recorded) -> dict[str, Any]:
-    """The profile as plain data: means of one iteration, the host's over the fastest of the iterations."""
+    """The profile as plain data, of one iteration."""
     if not recorded.iterations:
         raise ValueError("the profiler recorded no iteration")
-    ordered = sorted(recorded.iterations, key=lambda one: one.duration_ns)
-    kept = ordered[: math.ceil(len(ordered) / KEPT)]
-    host: dict[str, float] = defaultdict(float)
+    host: dict[str, list[float]] = defaultdict(list)  # name -> nanoseconds in each iteration that has it
     calls: Counter[str] = Counter()
-    wall = outside = waiting = 0.0
-    operators = _of_iterations(recorded.operators, kept)
-    driver_calls = _of_iterations(recorded.calls, kept)
-    for iteration in kept:
+    walls, outsides, waitings = [], [], []
+    operators = _of_iterations(recorded.operators, recorded.iterations)
+    driver_calls = _of_iterations(recorded.calls, recorded.iterations)
+    for iteration in recorded.iterations:
         mine, waits = operators[iteration], [one for one in driver_calls[iteration] if one.waits]
-        for operator, self_ns in own_times(mine, waits):
-            host[operator.name] += self_ns
+        own: dict[str, float] = defaultdict(float)
+        for operator, nanoseconds in own_times(mine, waits):
+            own[operator.name] += nanoseconds
             calls[operator.name] += 1
-        wall += iteration.duration_ns
-        waiting += sum(one.duration_ns for one in waits)
-        outside += iteration.duration_ns - covered_ns(iteration, [*mine, *waits])
+        for name, nanoseconds in own.items():
+            host[name].append(max(0.0, nanoseconds))
+        walls.append(iteration.duration_ns)
+        waitings.append(sum(one.duration_ns for one in waits))
+        outsides.append(iteration.duration_ns - covered_ns(iteration, [*mine, *waits]))
     kernels = _kernels(recorded)
-    number = len(kept)
-
-    def seconds(nanoseconds: float) -> float:
-        return nanoseconds / number / 1e9
-
+    number = len(recorded.iterations)
     return {
-        "iterations": len(recorded.iterations),
-        "wall_s": seconds(wall),
-        "outside_s": seconds(outside),
-        "waiting_s": seconds(waiting),
-        "overlap_s": seconds(outside + waiting + sum(host.values()) - wall),
+        "iterations": number,
+        "wall_s": _undisturbed(walls, number),
+        "outside_s": _undisturbed(outsides, number),
+        "waiting_s": _undisturbed(waitings, number),
         "operators": [
             {
                 "name": shortened(name),
                 "calls": calls[name] / number,
-                "host_s": seconds(max(0.0, host.get(name, 0.0))),
+                "host_s": _undisturbed(host.get(name, []), number),
                 "kernels": kernels.get(name, []),
             }
             for name in sorted({*host, *kernels})
         ],
     }
+
+
+def _undisturbed(nanoseconds: Sequence[float], iterations: int) -> float:
+    """Seconds of an iteration: the 20th percentile, as for all times on the host, for a disturbance only adds to what
+    it happens to fall on. Iterations that have it not count as 0."""
+    return float(numpy.percentile([*nanoseconds, *[0.0] * (iterations - len(nanoseconds))], 20)) / 1e9
 
 
 def _of_iterations(events: Collection[HostEvent], iterations: Sequence[HostEvent]) -> dict[HostEvent, list[HostEvent]]:
