@@ -2,9 +2,11 @@
 
 import gzip
 import json
+from dataclasses import dataclass
 
 import pytest
 import tiny_model
+import torch
 
 from torchbenchmark.profiles.process_profile import profile_of
 from torchbenchmark.worker.channels import SECTIONS, operators
@@ -92,6 +94,54 @@ def test_what_threads_do_at_once_is_not_outside_of_operators():
 def test_long_names_are_cut_and_still_differ():
     names = [shortened("void kernel<" + "float, " * 100 + ending) for ending in ("1>", "2>")]
     assert len(set(names)) == 2 and all(len(name) <= operators.LONGEST_NAME for name in names)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An event of the profiler, as far as its kind is asked for; older torch has no activity types."""
+
+    called: str
+    annotation: bool = False
+    device: torch.autograd.DeviceType = torch.autograd.DeviceType.CPU
+    linked: int = 0
+
+    name = property(lambda self: lambda: self.called)
+    is_user_annotation = property(lambda self: lambda: self.annotation)
+    device_type = property(lambda self: lambda: self.device)
+    linked_correlation_id = property(lambda self: lambda: self.linked)
+
+    def __getattr__(self, name: str):
+        if name in ("activity_type", "is_hidden_event") or name.startswith("_"):
+            raise AttributeError(name)
+        return lambda: name == "duration_ns"  # 1, and 0 or False of all else
+
+
+class Newer(Told):
+    """As newer torch tells it."""
+
+    def activity_type(self) -> str:
+        kinds = {"cudaLaunchKernel": "cuda_runtime", "cuLaunchKernelEx": "cuda_driver", "Resource": "overhead"}
+        return kinds.get(self.called, "cpu_op")
+
+
+@pytest.mark.parametrize("kind", [Told, Newer])
+def test_events_are_told_apart_by_what_torch_calls_them_and_else_by_their_names(kind):
+    cuda = torch.autograd.DeviceType.CUDA
+    found = operators.sort_events(
+        [
+            kind("aten::cudnn_convolution"),
+            kind("cudaLaunchKernel", linked=4),
+            kind("cuLaunchKernelEx", linked=4),
+            kind("Resource"),
+            kind(operators.ITERATION, annotation=True),
+            kind("Optimizer.step", annotation=True),
+            Told("sgemm", device=cuda, linked=4),
+        ]
+    )
+    assert [one.name for one in found.iterations] == [operators.ITERATION]
+    assert [one.name for one in found.operators] == ["aten::cudnn_convolution"]
+    assert [(one.name, one.operator) for one in found.calls] == [("cudaLaunchKernel", 4), ("cuLaunchKernelEx", 4)]
+    assert [(operator, one.name) for operator, one in found.activities] == [(4, "sgemm")]
 
 
 def spin() -> int:

@@ -138,12 +138,12 @@ def sort_events(events: Iterable["torch._C._autograd._KinetoEvent"]) -> Recorded
 
 
 def _kind(event: "torch._C._autograd._KinetoEvent") -> str:
-    """operator, call into the driver, or neither. Newer torch says what an activity is."""
+    """operator, call into the driver, or neither. Newer torch says what an activity is; of older the name tells."""
     if hasattr(event, "is_hidden_event") and event.is_hidden_event():
         return ""
-    if hasattr(event, "activity_type"):
-        kind = str(event.activity_type()).lower()
-        return "operator" if kind == "cpu_op" else "call" if kind.endswith(("_runtime", "_driver")) else ""
+    kind = str(event.activity_type()).lower() if hasattr(event, "activity_type") else ""
+    if any(letter.isalpha() for letter in kind):
+        return "operator" if kind.endswith("cpu_op") else "call" if kind.endswith(("_runtime", "_driver")) else ""
     name = event.name()
     if name in _OVERHEAD:
         return ""
