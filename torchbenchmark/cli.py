@@ -26,6 +26,7 @@ from torchbenchmark.install import install
 from torchbenchmark.listing import list_models
 from torchbenchmark.paired import cli as paired_commands
 from torchbenchmark.planning import RunRequest
+from torchbenchmark.profiles import cli as profile_commands
 from torchbenchmark.records import Process, Record, Run, RunHeader, Shard, Status, read_run
 from torchbenchmark.registry import load_suite
 from torchbenchmark.reporter import Reporter
@@ -45,6 +46,7 @@ def register(app: typer.Typer) -> None:
     app.command("run")(run)
     app.command("list")(list_models)
     paired_commands.register(app)
+    profile_commands.register(app)
     doctor.register(app)
 
 

@@ -17,6 +17,7 @@ from torchbenchmark.gpu_watch import GpuWatch
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
 from torchbenchmark.places import Place
+from torchbenchmark.profiles.process_profile import ProfiledProcess, profile_of
 from torchbenchmark.records import Channel, GpuState, Measuring, Process, Status
 from torchbenchmark.registry import Registry
 from torchbenchmark.yaml_files import first_problem
@@ -46,15 +47,29 @@ class Measurer:
         self.caches = caches
         self.watches = watches
 
-    def measure(self, nursery: Nursery, zygote: Zygote, experiment: Experiment, *, round: int, index: int) -> Measured:
-        """One process of the experiment, as a child of the zygote that the nursery gave for this round."""
+    def measure(
+        self,
+        nursery: Nursery,
+        zygote: Zygote,
+        experiment: Experiment,
+        *,
+        round: int,
+        index: int,
+        profile: Mapping[str, Any] | None = None,
+    ) -> Measured:
+        """One process of the experiment, as a child of the zygote that the nursery gave for this round.
+
+        `profile` asks for a profile of its operators as well: {"trace": a path or None}.
+        """
         start_method = "spawn" if nursery.spawns(experiment.model) else "fork"
         started, began, lost = datetime.now(UTC), time.monotonic(), False
         stages: dict[str, float] = {}
         try:
             outcome = zygote.measure(
                 ModelSource(experiment.model, self.registry.model(experiment.model).folder),
-                self._spec(experiment) | {"compile_cache": self.caches.turn(experiment, round, index)},
+                self._spec(experiment)
+                | {"compile_cache": self.caches.turn(experiment, round, index)}
+                | ({} if profile is None else {"profile": dict(profile)}),
                 start_method=start_method,
                 timeout_s=self.measuring.timeout_s,
                 memory_limit=self.measuring.memory_limit_bytes,
@@ -108,7 +123,7 @@ def process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: Any
     result = outcome.result or {}
     common = {**where, "seconds": round(outcome.seconds, 4)}
     try:
-        return Process(
+        found = Process(
             **common,
             status=Status(outcome.status),
             reason=one_line(outcome.reason),
@@ -121,6 +136,9 @@ def process_of(outcome: ChildOutcome, *, notes: Sequence[str] = (), **where: Any
             notes=tuple(map(one_line, [*notes, *result.get("notes", ())])),
             reasons={_name(name): tuple(map(one_line, lines)) for name, lines in result.get("reasons", {}).items()},
         )
+        if result.get("profile") is None:
+            return found
+        return ProfiledProcess(**dict(found), profile=profile_of(result["profile"]))
     except (ValidationError, ValueError, TypeError, AttributeError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
         return Process(

@@ -112,7 +112,7 @@ def ab(
     for file in (out, json_file, markdown_file):
         require_writable(file)
     require_free(out, resume=resume)
-    sides = _sides(base, head)
+    sides = sides_of(base, head)
     criterion = Criterion(level=level, beyond=beyond, channels=tuple(dict.fromkeys(channel or ())))
     kinds, globs = kinds_and_globs(tests or ())
     run = RunRequest(
@@ -153,14 +153,14 @@ def ab(
     print_comparison(comparison, measured.header)
     console.print(Text(f"pairs: {out}"))
     if json_file is not None:
-        _write(json_file, json.dumps(_content(comparison, measured, out), indent=1, allow_nan=False) + "\n")
+        write_text(json_file, json.dumps(_content(comparison, measured, out), indent=1, allow_nan=False) + "\n")
     if markdown_file is not None:
-        _write(markdown_file, markdown(comparison, measured.header))
+        write_text(markdown_file, markdown(comparison, measured.header))
     console.print(Text(verdict_line(comparison)), style="bold")
     return EXIT_CODES.get(comparison.verdict, EXIT_CLEAN)
 
 
-def _sides(base: str, head: str) -> tuple[Side, Side]:
+def sides_of(base: str, head: str) -> tuple[Side, Side]:
     with told_of_side("base"):
         first = parse_side(base)
     with told_of_side("head"):
@@ -234,7 +234,7 @@ def require_writable(path: Path | None) -> None:
         raise BenchmarkError(f"{path}: cannot be written; name a file in a folder of your own")
 
 
-def _write(path: Path, content: str) -> None:
+def write_text(path: Path, content: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")

@@ -39,6 +39,7 @@ from torchbenchmark.paired.results import FAILURES_TO_BELIEVE, failure, measured
 from torchbenchmark.paired.sides import Side, told_of_side
 from torchbenchmark.places import Place, places
 from torchbenchmark.planning import OtherGround, RunRequest, missing_requirement, plan_run
+from torchbenchmark.profiles.traces import Traces
 from torchbenchmark.quantity import counted
 from torchbenchmark.records import PlannedTest, Process, Status, append_line, replace_lines, require_no_special_file
 from torchbenchmark.registry import Registry
@@ -162,11 +163,13 @@ def measure_pairs(
     seconds: float | None = None,
     resume: bool = False,
     given: Collection[str] = (),
+    traces: Path | None = None,
 ) -> Pairs:
     """Measure the pairs of a request into `out`, and return them. `header` is what `plan_pairs` made of the request.
 
     `seconds`: no round begins after so long. `given`: the options that a person gave, which what is resumed must have
-    begun with. Raises BenchmarkError if `out` holds something, or what is resumed was begun otherwise or elsewhere.
+    begun with. `traces`: where a profiled comparison leaves a trace of either side of each test. Raises BenchmarkError
+    if `out` holds something, or what is resumed was begun otherwise or elsewhere.
     """
     registry = Registry(request.run.model_folders)
     with _writing(out) as scratch:
@@ -176,7 +179,7 @@ def measure_pairs(
         else:
             pairs = Pairs(header, ())
             replace_lines(out, [header])
-        work = _Work(request, pairs, interpreters, registry, out, scratch, reporter)
+        work = _Work(request, pairs, interpreters, registry, out, scratch, reporter, traces)
         return work.execute(decided, seconds)
 
 
@@ -244,6 +247,11 @@ def _resumed(out: Path, asked: PairsHeader, interpreter: Interpreter, given: Col
             raise BenchmarkError(
                 f"{out}: was begun with --{option} {then}, this is {now}; {so}, or name another file with --out"
             )
+    if begun.profiled != asked.profiled:
+        which = "profile" if begun.profiled else "ab"
+        raise BenchmarkError(
+            f"{out}: was begun by `torchbench {which}`; go on with that, or name another file with --out"
+        )
     for what, then, now in (
         ("class", begun.machine_class, machine_class(interpreter, begun.device, begun.measuring.threads)),
         # The code that measures is one of its facts; a change of the driver alone moves no number.
@@ -273,6 +281,7 @@ class _Work:
         out: Path,
         scratch: Path,
         reporter: PairsReporter,
+        traces: Path | None = None,
     ) -> None:
         self.request = request
         self.header = pairs.header
@@ -282,6 +291,7 @@ class _Work:
         self.out = out
         self.scratch = scratch
         self.reporter = reporter
+        self.traces = Traces(traces, scratch, reporter.note)
         self.tests = {test.base: test for test in measured_tests(pairs)}
         self.experiments = {
             test.base: {"base": Experiment.parse(test.base), "head": Experiment.parse(test.head)}
@@ -438,8 +448,9 @@ class _Work:
         for name in order:
             experiment = self.experiments[test][name]
             found[name] = self.measurers[name].measure(
-                nurseries[name], zygotes[name], experiment, round=number, index=index
+                nurseries[name], zygotes[name], experiment, round=number, index=index, profile=self._profile(test, name)
             )
+            self.traces.keep(test, name)
             if found[name].zygote_lost:
                 break
         lost = any(one.zygote_lost for one in found.values())
@@ -459,6 +470,9 @@ class _Work:
         self._add(pair)
         self.reporter.measured(pair)
         return lost, False
+
+    def _profile(self, test: str, name: SideName) -> dict[str, object] | None:
+        return {"trace": self.traces.wanted(test, name)} if self.header.profiled else None
 
     def _marked(self, turn: tuple[int, str, int], one: Measured) -> Process:
         marks = self.throttling.marks(turn, one.gpu)

@@ -93,7 +93,7 @@ def pair_series(one: TestPairs, channel: str, noise: NoiseTable | None) -> PairS
     hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if probed else []
     known = [ratio for ratio in hosts if ratio is not None]
     probes = known if len(known) == len(pairs) and any(known) else []
-    moved = bool(probes) and _differs([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
+    moved = bool(probes) and differs_between_sides([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
     slope = noise.slope(channel) if noise else None
     return PairSeries(
         test=one.test,
@@ -108,13 +108,13 @@ def pair_series(one: TestPairs, channel: str, noise: NoiseTable | None) -> PairS
     )
 
 
-def _differs(probes: Sequence[float]) -> bool:
-    """Whether the probe runs slower on one side than on the other (two-sided t at 5 %). A covariate must owe nothing to
-    the side: threads of a test that spin on while the probe runs slow it, and to adjust by it would hide the build."""
+def differs_between_sides(probes: Sequence[float], level: float = 0.95) -> bool:
+    """Whether the probe runs slower on one side than on the other (two-sided t). A covariate must owe nothing to the
+    side: threads of a test that spin on while the probe runs slow it, and to adjust by it would hide the build."""
     if not probes or numpy.ptp(probes) <= ROUNDING:
         return bool(probes) and abs(probes[0]) > ROUNDING
     error = float(numpy.std(probes, ddof=1)) / math.sqrt(len(probes))
-    return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, 0.975)) * error
+    return abs(float(numpy.mean(probes))) > float(special.stdtrit(len(probes) - 1, (1 + level) / 2)) * error
 
 
 def log_ratios(one: TestPairs, noise: NoiseTable | None = None) -> list[dict[str, float]]:

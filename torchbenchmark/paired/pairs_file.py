@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.noise_table import MachineClass
+from torchbenchmark.profiles.process_profile import ProfiledProcess
 from torchbenchmark.records import (
     Build,
     Environment,
@@ -64,6 +65,7 @@ class PairsHeader(_Schema):
     seed: int
     rounds: int  # asked for; a sequential comparison may end earlier
     sequential: bool = False  # looked at meanwhile: then it must be judged so, or its level does not hold
+    profiled: bool = False  # every process has a profile of its operators as well
     processes: int  # pairs of each test in a round, which share its zygotes
     base: MeasuredSide
     head: MeasuredSide
@@ -89,8 +91,8 @@ class Pair(_Schema):
     round: Annotated[int, Field(ge=1)]
     index: Annotated[int, Field(ge=0)]  # of the pairs of this test in this round
     order: tuple[SideName, SideName]
-    base: Process | None = None  # None: it was not measured, as the other side was lost before
-    head: Process | None = None
+    base: ProfiledProcess | Process | None = None  # None: it was not measured, as the other side was lost before
+    head: ProfiledProcess | Process | None = None
 
     @model_validator(mode="after")
     def _both_sides(self) -> "Pair":

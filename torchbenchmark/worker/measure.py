@@ -90,7 +90,7 @@ def measure(
         "channels": {name: summarise(name, values) for name, values in samples.items()},
         "notes": notes,
         "reasons": {channel: lines for channel, lines in timed.reasons.items() if lines},
-    }
+    } | ({"profile": timed.profile} if timed.profile is not None else {})
 
 
 def of_the_first_batch(spec: dict[str, Any], seconds: float) -> dict[str, list[float]]:

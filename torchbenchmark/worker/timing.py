@@ -56,6 +56,8 @@ class Timed:
         self.probe = probe
         self.stopwatch = stopwatch
         self.device: str = spec.get("device", "cpu")
+        self.profile_request: dict[str, Any] | None = spec.get("profile")
+        self.profile: dict[str, Any] | None = None  # of operators and kernels, where one was asked for
         self.cache_mode: str = (spec.get("compile_cache") or {}).get("mode", "")  # cold, fill or warm; none if eager
         self.budget_s = spec["budget_s"]
         self.warmup_cap_s = spec["warmup_cap_s"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchbenchmark.channels import COUNTING, TIMED_SECTION
-from torchbenchmark.worker.channels import dispatch, dynamo, memory, profiler, timers
+from torchbenchmark.worker.channels import dispatch, dynamo, memory, operators, profiler, timers
 from torchbenchmark.worker.timing import Timed
 
 
@@ -20,8 +20,11 @@ class Section:
     required: bool = False
     devices: tuple[str, ...] = ("cpu", "cuda")
     compiled_only: bool = False
+    on_request: bool = False  # only where the driver asks for a profile
 
     def applies(self, spec: Mapping[str, Any]) -> bool:
+        if self.on_request and spec.get("profile") is None:
+            return False
         return spec["device"] in self.devices and not (self.compiled_only and spec["backend"] == "eager")
 
 
@@ -29,6 +32,9 @@ SECTIONS = (
     Section(TIMED_SECTION, timers.measure, required=True),
     Section("memory", memory.measure),  # before the profiling and the counting, whose bookkeeping would raise the peak
     Section("profiled section", profiler.measure, devices=("cuda",)),
+    Section(
+        "operator profile", operators.measure, on_request=True
+    ),  # as the next: what it watches is not compiled anew
     Section("compilation", dynamo.measure, compiled_only=True),  # before the counting, under which frames compile anew
     Section(COUNTING, dispatch.measure),
 )
