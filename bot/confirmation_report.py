@@ -45,6 +45,9 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
     slower = sorted({one.test for one in outcome.confirmed if one.kind == "regression"} | _slower_filed(outcome))
     gone = set(map(test_of, outcome.without_base))
     unknown = [test for test in report.tests(State.SLOWER) if test in gone]
+    heard = {one.test for one in outcome.tried if one.pairs}
+    unheard = {one.test for one in outcome.tried if not one.pairs} - heard - set(slower)
+    unheard &= set(report.tests(State.SLOWER))
     told = []
     if failing:
         told.append(f"newly failing: {few(failing)}")
@@ -56,6 +59,8 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         told.append(
             f"slower by the limits, and not to be confirmed, as no build from before can be had: {few(unknown)}"
         )
+    if unheard:
+        told.append(f"slower by the limits, and no pair of it could be measured: {few(sorted(unheard))}")
     if told:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
     tried = counted(len(outcome.tried), "suspect")

@@ -184,6 +184,13 @@ def test_a_small_change_that_the_limits_do_not_see_is_filed_and_recovers_by_its_
     assert not alert.is_open and alert.has_recovered
 
 
+def test_a_slow_night_of_which_no_pair_could_be_measured_is_no_clean_one(tmp_path):
+    these = of_two_nights(tmp_path)
+    report = these.night({A: values(1.3, 2)}, Scripted({A: math.nan}))
+    assert (report.exit_code, report.verdict) == (1, "regression")
+    assert report.reason == f"slower by the limits, and no pair of it could be measured: {A}" and these.alerts == ()
+
+
 OK3, CRASH3 = (Status.OK,) * 3, (Status.CRASH,) * 3
 
 
