@@ -51,7 +51,7 @@ from torchbenchmark.registry import load_suite
 TESTS = ("hf_Bert train", "hf_Bert eval", "hf_GPT2 train", "timm_vision_transformer train")
 CHANNELS = {"cuda": "gpu_time", "cpu": "cpu_time"}
 NIGHTLY_PROCESSES = 3  # of a test in a night, which tell what a pair spreads by
-AGAINST_ITSELF = 3  # times, each a night of its own
+AGAINST_ITSELF = 3  # times, each a night of its own, if no other number is asked for
 TIME_IS_UP = 75
 BUDGET_S = 0.1  # of timed work in a process
 EXPECTED_PAIRS = {"slowed": 11 + 6 + 12, "against itself": 3}  # a test of a spread that is small beside the change
@@ -77,6 +77,7 @@ class Study:
     preset: str
     share: float
     names: Sequence[str] = TESTS
+    nights_against_itself: int = AGAINST_ITSELF
     rules: Rules = dataclasses.field(default_factory=Rules)
     found: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -95,8 +96,10 @@ class Study:
         spread = self.pair_sds(usual)
         trials = [self.trial(test, usual, slowed, spread[test], len(self.names)) for test in self.tests.values()]
         self.try_slowed(trials)
-        for number in range(1, AGAINST_ITSELF + 1):
-            self.try_against_itself(number, [dataclasses.replace(trial, head=usual) for trial in trials])
+        nothing = [dataclasses.replace(trial, head=usual) for trial in trials]
+        for number in range(1, self.nights_against_itself + 1):
+            self.try_against_itself(number, nothing)
+        self.show_against_itself(nothing)
         self.found["finished"] = True
         self.tell()
 
@@ -182,7 +185,11 @@ class Study:
     def estimate(self, night_s: float) -> None:
         """Say how long the rest may take, given what a night took."""
         a_pair = 2 * night_s / NIGHTLY_PROCESSES
-        pairs = EXPECTED_PAIRS["slowed"] + AGAINST_ITSELF * EXPECTED_PAIRS["against itself"] + self.rules.aa_pairs
+        pairs = (
+            EXPECTED_PAIRS["slowed"]
+            + self.nights_against_itself * EXPECTED_PAIRS["against itself"]
+            + self.rules.aa_pairs
+        )
         print(f"a night of the build took {night_s:.0f} s: a pair of all tests at most {a_pair:.0f} s", flush=True)
         print(f"about {pairs} pairs of all tests are to come: {pairs * a_pair:.0f} s at most", flush=True)
 
@@ -201,8 +208,7 @@ class Study:
         self.tell()
 
     def try_against_itself(self, number: int, trials: Sequence[Trial]) -> None:
-        """Either way, so each test counts twice; the first time with an interval from new pairs, as the nightly's own
-        A/A accounts have it."""
+        """Either way, so each test counts twice."""
         either = [
             dataclasses.replace(trial, kind=kind, candidates=2 * len(trials))
             for trial in trials
@@ -211,12 +217,14 @@ class Study:
         bench = self.bench(f"against-itself-{number}")
         tried, _ = try_all(either, bench, self.rules, self.rules.pairs_a_night)
         itself = self.found.setdefault("against_itself", [])
-        itself.append({"tried": [told_of_tried(one) for one in tried], "intervals": []})
+        itself.append({"tried": [told_of_tried(one) for one in tried]})
         self.tell()
-        if number == 1:
-            rules = dataclasses.replace(self.rules, interval_pairs=self.rules.aa_pairs)
-            itself[-1]["intervals"] = [told_of_again(one) for one, _ in intervals(trials, bench, rules)]
-            self.tell()
+
+    def show_against_itself(self, trials: Sequence[Trial]) -> None:
+        """Intervals from new pairs, as the nightly's own A/A accounts have them."""
+        rules = dataclasses.replace(self.rules, interval_pairs=self.rules.aa_pairs)
+        shown = intervals(trials, self.bench("interval-against-itself"), rules)
+        self.found["intervals_against_itself"] = [told_of_again(one) for one, _ in shown]
 
     # --- what is told ---------------------------------------------------------------------------------------------
 
@@ -323,7 +331,9 @@ def table(found: Mapping[str, Any], tests: Mapping[str, str]) -> str:
                 f"{names[one['test']]:36s} {one['kind']:12s} {one['verdict']:10s} {one['pairs']:5d} "
                 f"{one['e_value']:9.2f} of {one['threshold']:7.0f}"
             )
-        for one in itself["intervals"]:
+    if shown := found.get("intervals_against_itself", ()):
+        lines += ["", "against itself, from new pairs"]
+        for one in shown:
             inside = "holds 0" if holds(one, 0.0) else "does NOT hold 0"
             lines.append(
                 f"{names[one['test']]:36s} {percent(one['effect'])} [{percent(one['low'])}, {percent(one['high'])}]  "
@@ -340,6 +350,7 @@ def main() -> None:
     parser.add_argument("--preset", choices=("full", "tiny"), default="full")
     parser.add_argument("--share", type=float, default=0.03)
     parser.add_argument("--tests", nargs="+", default=TESTS, choices=TESTS)
+    parser.add_argument("--against-itself", type=int, default=AGAINST_ITSELF, help="nights of the build against itself")
     parser.add_argument("--seconds", type=int, default=0, help="stop after so many; 0: when all is measured")
     options = parser.parse_args()
     into = options.into.absolute()
@@ -351,7 +362,7 @@ def main() -> None:
     signal.signal(signal.SIGALRM, stop)
     signal.signal(signal.SIGTERM, stop)
     signal.alarm(options.seconds)
-    study = Study(into, options.device, options.preset, options.share, options.tests)
+    study = Study(into, options.device, options.preset, options.share, options.tests, options.against_itself)
     try:
         study.run()
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ def found(**changed) -> dict:
         "truth": {name: {"log_ratio": 0.03, "least": 0.0299, "most": 0.0301} for name in TESTS},
         "slowed": [{**tried, "test": test} for test in TESTS.values()],
         "again": [{**again, "test": test} for test in TESTS.values()],
-        "against_itself": [{"tried": [{**itself, "test": test} for test in TESTS.values()], "intervals": []}],
+        "against_itself": [{"tried": [{**itself, "test": test} for test in TESTS.values()]}],
     }
     return {**whole, **changed}
 
@@ -43,7 +43,7 @@ def test_it_is_as_it_must_be_only_if_all_are_confirmed_hold_the_truth_and_nothin
     assert not as_it_must_be(found(again=gone), TESTS)
     assert " gone" in table(found(again=gone), TESTS)
     (itself,) = whole["against_itself"]
-    alarm = {"tried": [{**itself["tried"][0], "verdict": "confirmed"}], "intervals": []}
+    alarm = {"tried": [{**itself["tried"][0], "verdict": "confirmed"}]}
     assert not as_it_must_be(found(against_itself=[itself, alarm]), TESTS)
     assert "against itself, 2: 1 of 1 confirmed" in table(found(against_itself=[itself, alarm]), TESTS)
 
@@ -124,8 +124,10 @@ def test_a_study_goes_from_its_trials_to_a_result_that_is_as_it_must_be(tmp_path
     trials = [study.trial(test, "usual", "slowed", 0.0014, len(study.names)) for test in study.tests.values()]
     study.try_slowed(trials)
     assert len(study.found["again"]) == 4
-    study.try_against_itself(1, [dataclasses.replace(trial, head="usual") for trial in trials])
-    ((tried, shown),) = [(one["tried"], one["intervals"]) for one in study.found["against_itself"]]
+    nothing = [dataclasses.replace(trial, head="usual") for trial in trials]
+    study.try_against_itself(1, nothing)
+    study.show_against_itself(nothing)
+    (tried,), shown = [one["tried"] for one in study.found["against_itself"]], study.found["intervals_against_itself"]
     assert {one["candidates"] for one in tried} == {8} and {one["verdict"] for one in tried} == {"futile"}
     assert [one["low"] <= 0 <= one["high"] for one in shown].count(True) >= 3
     kept = json.loads((tmp_path / "confirmed.json").read_text())
