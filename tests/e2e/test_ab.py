@@ -122,6 +122,7 @@ def test_a_model_that_imports_on_neither_side_is_failing_on_both_and_is_not_call
     ]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_what_was_asked_for_and_left_out_is_told_wherever_the_comparison_is_read(torchbench, tmp_path):
     suite = suite_of(tmp_path, "dlrm", "resnet18")
@@ -139,48 +140,81 @@ def test_what_was_asked_for_and_left_out_is_told_wherever_the_comparison_is_read
     assert found["head"]["asked"].endswith("@backend=jit") and found["class"].startswith("cpu-")
 
 
-@pytest.mark.timeout(300)
-def test_a_comparison_that_was_killed_goes_on_where_it_was(torchbench, tmp_path):
-    suite = suite_of(tmp_path, "healthy")
-    options = ("--suite", suite, "--models", MISBEHAVING, "--pairs", 2, "--budget", 0.02, "--seed", 5)
-    whole = torchbench("ab", sys.executable, sys.executable, *options, XDG_CACHE_HOME=str(tmp_path))
+BEGUN = ("--models", MISBEHAVING, "--pairs", 2, "--budget", 0.02, "--seed", 5)
+SIDES = (sys.executable, sys.executable)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory, torchbench_in):
+    """A whole comparison: its folder, and the lines of its file."""
+    folder = tmp_path_factory.mktemp("begun")
+    cache = str(folder)
+    whole = torchbench_in(folder, "ab", *SIDES, "--suite", suite_of(folder, "healthy"), *BEGUN, XDG_CACHE_HOME=cache)
     assert whole.returncode == 0, whole.stdout + whole.stderr
-    file = tmp_path / "pairs.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:2]) + lines[2][:40])
-    both, cache = (sys.executable, sys.executable), {"XDG_CACHE_HOME": str(tmp_path)}
-    taken = torchbench("ab", *both, *options, **cache)
+    return folder, (folder / "pairs.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def go_on(begun, torchbench_in, file, *options, sides=SIDES):
+    """The command again, with the comparison as `file` has it."""
+    folder, _ = begun
+    (folder / "pairs.jsonl").write_bytes(file)
+    return torchbench_in(folder, "ab", *sides, "--suite", folder / "suite.yaml", *options, XDG_CACHE_HOME=str(folder))
+
+
+@pytest.mark.timeout(300)
+def test_a_comparison_that_was_killed_goes_on_where_it_was(begun, torchbench_in):
+    folder, lines = begun
+    torn = b"".join(lines[:2]) + lines[2][:40]
+    taken = go_on(begun, torchbench_in, torn, *BEGUN)
     assert taken.returncode == 2 and "exists already; go on with --resume" in plain(taken.stderr)
-    other = torchbench(
-        "ab", sys.executable, f"{sys.executable}@env.X=1", *options, "--resume", XDG_CACHE_HOME=str(tmp_path)
-    )
-    assert other.returncode == 2 and "was begun with head" in plain(other.stderr)
-    for change, said in (
-        (("--pairs", 4), "was begun with --pairs 2, this is 4; leave --pairs out"),
-        (("--seed", 6), "was begun with --seed 5, this is 6; leave --seed out"),
-        (("--budget", 0.03), "was begun with --budget 0.02, this is 0.03"),
-        (("--sequential",), "was begun with --sequential False, this is True"),
-    ):
-        other = torchbench("ab", *both, *options, *change, "--resume", **cache)
-        assert other.returncode == 2 and said in plain(other.stderr), other.stderr
-    for here, there, said in (
-        (b'"class":"cpu-', b'"class":"other-cpu-', "was begun on class other-cpu-"),
-        (b'"fingerprint":"', b'"fingerprint":"0', "was begun on environment 0"),
-        (b'"hash":"', b'"hash":"0', "test_train[healthy-cpu-eager-tiny] is not the workload it was"),
-    ):
-        file.write_bytes(lines[0].replace(here, there) + lines[1])
-        moved = torchbench("ab", *both, *options, "--resume", **cache)
-        assert moved.returncode == 2 and said in plain(moved.stderr), moved.stdout + moved.stderr
-    file.write_bytes(b"".join(lines[:2]) + lines[2][:40])
-    few = ("--suite", suite, "--models", MISBEHAVING)  # those that are left out are as they were
-    ended = torchbench("ab", *both, *few, "--resume", **cache)
+    few = ("--models", MISBEHAVING, "--resume")  # those that are left out are as they were
+    ended = go_on(begun, torchbench_in, torn, *few)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    pairs = read_pairs(file)
-    assert [(pair.round, pair.index) for pair in pairs.pairs] == [(1, 0), (2, 0)]
+    file = folder / "pairs.jsonl"
+    assert [(pair.round, pair.index) for pair in read_pairs(file).pairs] == [(1, 0), (2, 0)]
     assert file.read_bytes().startswith(lines[0] + lines[1]), "what was measured stays"
-    assert not list(tmp_path.glob("*.scratch")) and not list(tmp_path.glob(".*.lock"))
+    assert not list(folder.glob("*.scratch")) and not list(folder.glob(".*.lock"))
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("--pairs", 4), "was begun with --pairs 2, this is 4; leave --pairs out"),
+        pytest.param(("--seed", 6), "was begun with --seed 5, this is 6; leave --seed out", marks=pytest.mark.long),
+        pytest.param(("--budget", 0.03), "was begun with --budget 0.02, this is 0.03", marks=pytest.mark.long),
+        pytest.param(("--sequential",), "was begun with --sequential False, this is True", marks=pytest.mark.long),
+        pytest.param((), "was begun with head", marks=pytest.mark.long),
+    ],
+)
+def test_a_comparison_goes_on_as_it_was_begun_or_not_at_all(begun, torchbench_in, change, said):
+    sides = SIDES if change else (sys.executable, f"{sys.executable}@env.X=1")
+    _, lines = begun
+    other = go_on(begun, torchbench_in, b"".join(lines[:2]), *BEGUN, *change, "--resume", sides=sides)
+    assert other.returncode == 2 and said in plain(other.stderr), other.stderr
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("here", "there", "said"),
+    [
+        (b'"class":"cpu-', b'"class":"other-cpu-', "was begun on class other-cpu-"),
+        pytest.param(b'"fingerprint":"', b'"fingerprint":"0', "was begun on environment 0", marks=pytest.mark.long),
+        pytest.param(
+            b'"hash":"',
+            b'"hash":"0',
+            "test_train[healthy-cpu-eager-tiny] is not the workload it was",
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_comparison_goes_on_where_it_was_begun_or_not_at_all(begun, torchbench_in, here, there, said):
+    _, lines = begun
+    moved = go_on(begun, torchbench_in, lines[0].replace(here, there) + lines[1], *BEGUN, "--resume")
+    assert moved.returncode == 2 and said in plain(moved.stderr), moved.stdout + moved.stderr
+
+
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tmp_path):
     suite = suite_of(tmp_path, "resnet18")
