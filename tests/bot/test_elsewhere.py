@@ -1,5 +1,6 @@
 """A night that is confirmed by another machine than the one that reads the store, and `torchbench confirm`."""
 
+import gzip
 import json
 from datetime import timedelta
 from functools import partial
@@ -208,7 +209,9 @@ def test_the_question_holds_what_a_machine_without_a_store_needs(nights):
 
 def test_a_question_that_cannot_be_read_is_named(tmp_path):
     path = tmp_path / "confirm-1.json.gz"
-    for content in (b"", b"not gzip", b"\x1f\x8b\x08\x00"):
+    damaged = bytearray(gzip.compress(b"a question" * 100))
+    damaged[12:15] = b"\xff" * 3
+    for content in (b"", b"not gzip", b"\x1f\x8b\x08\x00", damaged):
         path.write_bytes(content)
         with pytest.raises(BotError, match=r"confirm-1\.json\.gz: "):
             read_question(path)
