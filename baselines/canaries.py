@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from baselines.confirming.shares import share_of
 from baselines.history import read_nights
 from baselines.series import NightSummary, Statistic, TestSummary
 from baselines.store import Store
@@ -104,10 +105,10 @@ class CanaryMove:
         """What is to be told, with its numbers."""
         if self.why_not:
             return f"the frozen build says nothing: {self.why_not}"
-        far = [f"{one.test} {math.expm1(one.shift):+.2%}" for one in self.tests if abs(one.z) >= TOLD_Z]
+        far = [f"{one.test} {share_of(one.shift):+.2%}" for one in self.tests if abs(one.z) >= TOLD_Z]
         how = "moved" if self.moved else "did not move"
         told = (
-            f"the frozen build {how}: {self.channel} of {len(self.tests)} canaries {math.expm1(self.shift):+.2%} "
+            f"the frozen build {how}: {self.channel} of {len(self.tests)} canaries {share_of(self.shift):+.2%} "
             f"(standard error {self.error:.2%}), {abs(self.statistic):.1f} standard errors of the mean"
         )
         told += f"; beyond {TOLD_Z:g} standard deviations: {', '.join(far)}" if far else ""

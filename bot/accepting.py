@@ -17,6 +17,7 @@ from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import Accepted, Alert
 from torchbenchmark.foreign_text import inline_code, one_line
 
+_TOLD = {"improvement": "an improvement", "count": "a count", "environment": "the environment"}
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})(?:\[bot\])?")
 
 
@@ -40,6 +41,10 @@ def accept_alert(
         if alert.kind == "failure":
             raise BotError(
                 f"{where}: alert {key} is of tests that fail, which have no level; leave them out of the suite"
+            )
+        if alert.is_announcement:
+            raise BotError(
+                f"{where}: alert {key} tells of {_TOLD[alert.kind]}, and is normal already; nothing to accept"
             )
         if not alert.is_open:
             raise BotError(f"{where}: alert {key} is closed already: {alert.closed_because}")

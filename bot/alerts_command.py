@@ -11,6 +11,7 @@ from baselines.night_tables import new_table, texts
 from baselines.runs import list_series
 from baselines.store import open_store
 from bot.accepting import accept_alert
+from bot.errors import BotError
 from bot.github.alert_store import read_alerts
 from torchbenchmark.quantity import few
 from torchbenchmark.terminal import console, new_app, print_table
@@ -54,8 +55,15 @@ def accept(
 ) -> None:
     """Accept the level that an alert tells of: the nights since its onset are what is normal, and it is closed."""
     opened = open_store(store, must_exist=True)
-    alert = accept_alert(opened, suite, machine_class, key, by=by or getpass.getuser(), why=why)
+    alert = accept_alert(opened, suite, machine_class, key, by=_login() if by is None else by, why=why)
     console.print(Text(f"alert {alert.key}: {alert.closed_because}"))
     for test, since in (alert.accepted.since if alert.accepted is not None else {}).items():
         console.print(Text(f"  {test}: from the night of {since:%Y-%m-%d %H:%M} on"))
     console.print("the nights that begin from now on are held against that; the next one closes the issue")
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:  # in a container, of a user that no file knows
+        raise BotError("who accepts it? this machine knows no login of yours; say --by NAME") from error

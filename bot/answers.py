@@ -23,11 +23,12 @@ from torchbenchmark.records import LARGEST_SAMPLE, Status
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
-LARGEST_BYTES = 64 * 2**20  # a night of 1,000 tests that bridges them all has some 2 MiB
+LARGEST_BYTES = 16 * 2**20  # a night of 1,000 tests that bridges them all has some 2 MiB
 MOST_LINES = 2_000  # a build of each night of the window, and an ask for every few candidates
 MOST_TESTS = 20_000
 MOST_PROCESSES = 1_000  # and pairs, of one test in one ask
 MOST_CHANNELS = 200
+MOST_PROBLEMS = 100  # of one line that are looked at to name the first: to list a million takes minutes and gigabytes
 LARGEST_LOG_RATIO = 50.0  # of what two samples can come to
 
 Name = Annotated[str, Field(min_length=1, max_length=300)]
@@ -321,6 +322,8 @@ def _parse(path: Path, number: int, line: bytes, schema: TypeAdapter[_Parsed]) -
     try:
         return schema.validate_json(line)
     except ValidationError as error:
-        raise AnswersRefused(f"{path.name}:{number}: {one_line(first_problem(error))[:300]}") from error
+        count = error.error_count()
+        told = first_problem(error) if count <= MOST_PROBLEMS else f"{count:,} things in it are no answer"
+        raise AnswersRefused(f"{path.name}:{number}: {one_line(told)[:300]}") from None  # which holds all of them
     except RecursionError as error:
         raise AnswersRefused(f"{path.name}:{number}: nested too deeply") from error

@@ -44,11 +44,18 @@ def bisect(
     if out is not None and (out.is_dir() or not out.parent.is_dir()):
         raise BotError(f"{out}: --out names a file in a folder that exists")
     parts = [f"{replicates} ranges of each kind, seeds from {seed}\n"]
-    for name in group or GROUPS:
+    for name in dict.fromkeys(group or GROUPS):
         rows = []
         for row in simulated_rows(name, replicates, seed):
             rows.append(row)
             console.print(Text(markdown_table([row]).splitlines()[-1]))
             if out is not None:
-                out.write_text("\n".join([*parts, markdown_table(rows)]), encoding="utf-8")
+                _write(out, "\n".join([*parts, markdown_table(rows)]))
         parts.append(markdown_table(rows))
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BotError(f"{out}: cannot be written: {error.strerror}") from error

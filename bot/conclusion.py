@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from rich.text import Text
 
 from baselines.canaries import CanaryMove
 from baselines.confirming.state import NightOutcome
-from baselines.confirming.stored_state import read_state
-from baselines.history import add_night
+from baselines.confirming.stored_state import read_state, set_concluded
+from baselines.history import add_night, read_nights
 from baselines.pins import pinned_night, read_pins, set_pin
 from baselines.policy import Policy
 from baselines.report import Report
@@ -110,8 +110,11 @@ def conclude(
 
     With `confirm` only what it confirms twice is filed; without, what the limits say. With `confirm_closings` an alert
     is closed only when pairs do not show its change any more. Is repeated when another shard of the run has come: the
-    run is then all that is stored of it.
+    run is then all that is stored of it. A night before that was killed when it was confirmed and not filed yet is
+    concluded first.
     """
+    if confirm is not None:
+        _conclude_left(config, store, policy, run, tracker)
     began, key = time.monotonic(), run_prefix(run.header)
     judged = judge_night(config, store, policy, key)
     tonight, report, canaries = judged.tonight, judged.report, judged.canaries
@@ -133,6 +136,7 @@ def conclude(
         return announce(after, report, config.file, show)
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
+    set_concluded(store, tonight.suite, tonight.machine_class, tonight.started)
     if report.confirmation is not None:
         report = without_shards(still_slow(report, alerts), tonight.missing_shards)
     filed = file_alerts(tracker, alerts, config, tonight, now)
@@ -143,6 +147,23 @@ def conclude(
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries)
     _print_summary(report, scored, filed, config)
     return report.exit_code
+
+
+def _conclude_left(config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker) -> None:
+    """Conclude the newest night before this one by what it came to, if that has not reached the alerts: its levels are
+    what is normal by now, so that no later night would find it again."""
+    header = run.header
+    state, _ = read_state(store, header.suite, header.machine_class)
+    left = state.outcome
+    if left is None or left.night >= header.started or state.concluded == left.night:
+        return
+    nights = read_nights(store, header.suite, header.machine_class, 1, before=left.night + timedelta(microseconds=1))
+    try:
+        for night in nights:
+            if night.started == left.night:
+                conclude(config, store, policy, load_run(store, night.key), tracker, confirm=lambda *_: left)
+    except SentinelError as problem:  # it stops no other night
+        console.print(f"the night of {left.night:%Y-%m-%d %H:%M} UTC cannot be concluded: {problem}", markup=False)
 
 
 def judge_night(config: NightlyConfig, store: Store, policy: Policy, key: str) -> JudgedNight:

@@ -14,6 +14,7 @@ from baselines.confirming.exact import ExactChange
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules, Urgency
 from baselines.confirming.seen import Seen
+from baselines.confirming.shares import log_of
 from baselines.confirming.state import ClassState, NightOutcome, SeriesKey
 from baselines.confirming.stored_state import read_state, write_state
 from baselines.confirming.tonight import Named
@@ -148,5 +149,5 @@ def _named(report: Report, series: Collection[SeriesKey]) -> list[Named]:
             continue
         key = SeriesKey(row.test, row.channel)
         if key in series:
-            found.append(Named(key, math.log1p(row.change), row.good_until))
+            found.append(Named(key, log_of(row.change), row.good_until))
     return found

@@ -62,7 +62,7 @@ def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str 
 
     store, policy = open_store(config.store, must_exist=True), load_policy(config.policy)
     run = load_run(store, _find(store, load_suite(config.suite).name, night, machine_class))
-    _require_not_concluded(store, run)
+    _require_not_overtaken(store, run)
     tracker = open_tracker(config) if issues is None else IssueFile(issues)
     code = conclude(config, store, policy, run, tracker, confirm=partial(confirm_here, config, store, policy))
     shutil.rmtree(config.work / ASKS / run.header.run, ignore_errors=True)
@@ -94,14 +94,15 @@ def _is(prefix: str, night: str) -> bool:
     return name.startswith(f"{night}-") if _DATE.fullmatch(night) else name.endswith(f"-{night}")
 
 
-def _require_not_concluded(store: Store, run: Run) -> None:
+def _require_not_overtaken(store: Store, run: Run) -> None:
     header = run.header
     state, _ = read_state(store, header.suite, header.machine_class)
     if state.last_night is None or header.started > state.last_night:
         return
-    if state.last_night == header.started:
+    if state.last_night > header.started:
+        raise BotError(
+            f"{run_prefix(header)}: is no night to confirm any more: that of {state.last_night:%Y-%m-%d %H:%M} UTC was "
+            "confirmed since, and what came before it is told in its levels"
+        )
+    if state.concluded == header.started:
         raise BotError(f"{run_prefix(header)}: was confirmed already; what it came to stands, and its issues are filed")
-    raise BotError(
-        f"{run_prefix(header)}: is no night to confirm any more: that of {state.last_night:%Y-%m-%d %H:%M} UTC was "
-        "confirmed since, and what came before it is told in its levels"
-    )

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -183,8 +184,8 @@ def read_question(path: Path) -> Question:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as error:
         raise BotError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except EOFError as error:
-        raise BotError(f"{path}: ends early; get it anew") from error
+    except (EOFError, zlib.error) as error:
+        raise BotError(f"{path}: ends early or is damaged; get it anew") from error
     if len(content) > LARGEST_BYTES:
         raise BotError(f"{path}: larger than {LARGEST_BYTES // 2**20} MiB; that is no question of a night")
     try:

@@ -4,6 +4,7 @@ import math
 import random
 from dataclasses import replace
 
+from baselines.confirming.shares import share_of
 from baselines.confirming.state import Interval
 from baselines.confirming.tonight import Tonight
 from baselines.confirming.trials import Trial, intervals
@@ -41,9 +42,9 @@ def hold_against_itself(tonight: Tonight) -> None:
                 channel=trial.key.channel,
                 base=seen.tonight,
                 head=seen.tonight,
-                effect=math.expm1(again.effect),
-                low=math.expm1(again.low),
-                high=math.expm1(again.high),
+                effect=share_of(again.effect),
+                low=share_of(again.low),
+                high=share_of(again.high),
             ),
             False,
         )

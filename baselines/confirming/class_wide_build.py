@@ -9,6 +9,7 @@ import numpy as np
 from baselines.confirming import environment
 from baselines.confirming.filing import Found, file_one, new_id
 from baselines.confirming.levels import level_before
+from baselines.confirming.shares import share_of
 from baselines.confirming.state import Filed, Onset, PendingBuild
 from baselines.confirming.tonight import WAITING_NIGHTS, Tonight
 from baselines.confirming.trials import Trial, are_there
@@ -72,7 +73,7 @@ def conclude_build(tonight: Tonight) -> None:
             night=seen.tonight,
             onset=onset,
             series=tuple(tonight.names[row] for row in rows),
-            moved={tonight.names[row]: math.expm1(pending.effects[tonight.names[row]]) for row in rows},
+            moved={tonight.names[row]: share_of(pending.effects[tonight.names[row]]) for row in rows},
             of_a_build=True,
         ),
     )

@@ -9,6 +9,7 @@ from typing import Literal
 
 from baselines.confirming.bench import Bench, LogRatios, PairsWanted
 from baselines.confirming.rules import Rules
+from baselines.confirming.shares import log_of, share_of
 from baselines.confirming.state import Gone
 from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
 from torchbenchmark.statistics.sign_e_process import SIGN_BETS, Direction, e_path
@@ -32,7 +33,7 @@ class Question:
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
-        return max(SHARE_GONE * math.log1p(self.effect), rules.margin_of(self.channel))
+        return max(SHARE_GONE * log_of(self.effect), rules.margin_of(self.channel))
 
 
 def answer(ratios: Sequence[float], limit: float, most_pairs: int) -> Answer:
@@ -87,7 +88,7 @@ def ask_whether_gone(
         said = answer(ratios, one.limit(rules), rules.most_pairs)
         if said == "continue":  # pairs failed, so that there are not enough
             said = "undecided" if len(ratios) >= FEWEST_PAIRS else "not measured"
-        effect = math.expm1(hodges_lehmann(ratios)) if ratios else 0.0
+        effect = share_of(hodges_lehmann(ratios)) if ratios else 0.0
         found.append(
             Gone(
                 test=one.test,
@@ -96,7 +97,7 @@ def ask_whether_gone(
                 answer=said,
                 pairs=len(ratios),
                 effect=effect,
-                limit=math.expm1(one.limit(rules)),
+                limit=share_of(one.limit(rules)),
             )
         )
     return tuple(found), sum(map(len, measured))

@@ -49,7 +49,7 @@ def ask_exact(tonight: Tonight, changes: Sequence[ExactChange]) -> None:
     for build in sorted({build for _, build in bases.values()} - {head}):
         ones = [one for one, base in bases.items() if base[1] == build]
         measured = _measured(tonight, ones, build)
-        before |= {one: measured[one.test] for one in ones}
+        before |= {one: _telling(measured[one.test], one) for one in ones}
     for one in sorted(changes, key=_order):
         if one in asked:
             _conclude(tonight, one, now[one.test], before.get(one, ()), bases.get(one))
@@ -113,15 +113,23 @@ def _counts_alike(ended: Sequence[Ended], one: ExactChange) -> bool:
     return len({each.values.get(one.channel) for each in ended}) == 1 and one.channel in ended[0].values
 
 
+def _telling(ended: Sequence[Ended], one: ExactChange) -> Sequence[Ended]:
+    """The processes of the build from before, if they can be held against: of a build that does not run the test here,
+    or that counts nothing by now, nothing follows."""
+    if one.kind != "count change":
+        return [each for each in ended if not each.status.expected]
+    return ended if any(one.channel in each.values for each in ended) else ()
+
+
 def _verdict(
-    now: Sequence[Ended], before: Sequence[Ended], one: ExactChange, base: tuple[datetime, str] | None
+    now: Sequence[Ended], before: Sequence[Ended], one: ExactChange, base: tuple[datetime, str] | None, head: str
 ) -> ExactVerdict:
     if not _changed(now, one):
         return "flaky"
     if base is None:
         return "without base"
-    if not before:  # the build is the same one
-        return "not the build"
+    if not before:
+        return "not the build" if base[1] == head else "without base"
     if one.kind == "count change":
         if not _counts_alike(before, one):
             return "flaky"
@@ -146,7 +154,7 @@ def _conclude(
     before: Sequence[Ended],
     base: tuple[datetime, str] | None,
 ) -> None:
-    verdict = _verdict(now, before, one, base)
+    verdict = _verdict(now, before, one, base, tonight.seen.builds[-1])
     accounts = tonight.state.accounts
     accounts.exact_asked += 1
     accounts.exact_confirmed += verdict == "confirmed"

@@ -1,8 +1,8 @@
 """What is filed: changes that came in together are one alert, under an id of its own or of the alert that they join."""
 
-import math
 from collections.abc import Sequence
 
+from baselines.confirming.shares import share_of
 from baselines.confirming.state import ChangeKind, Filed, Interval, Onset, Pending, common
 from baselines.confirming.tonight import Tonight
 from baselines.confirming.trials import Again
@@ -41,9 +41,9 @@ def _file_group(tonight: Tonight, group: Sequence[Found]) -> None:
             channel=key.channel,
             base=pending.base,
             head=seen.tonight,
-            effect=math.expm1(again.effect),
-            low=math.expm1(again.low),
-            high=math.expm1(again.high),
+            effect=share_of(again.effect),
+            low=share_of(again.low),
+            high=share_of(again.high),
         )
         shown.append(interval)
         tonight.outcome.intervals.append((interval, True))

@@ -48,6 +48,12 @@ def at_most(errors: int, tries: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        few = sum(math.comb(tries, k) * middle**k * (1 - middle) ** (tries - k) for k in range(errors + 1))
+        few = sum(math.exp(_log_chance(k, tries, middle)) for k in range(errors + 1))
         low, high = (middle, high) if few > _SURE else (low, middle)
     return high
+
+
+def _log_chance(errors: int, tries: int, share: float) -> float:
+    """ln of the binomial probability: of some thousand tries its coefficient alone is no number that a float holds."""
+    ways = math.lgamma(tries + 1) - math.lgamma(errors + 1) - math.lgamma(tries - errors + 1)
+    return ways + errors * math.log(share) + (tries - errors) * math.log1p(-share)

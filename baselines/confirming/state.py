@@ -248,6 +248,9 @@ class ClassState(_Schema):
     last_night: UtcTime | None = None
     accepted: list[str] = Field(default_factory=list)  # keys of alerts whose level began a segment, the newest last
     outcome: NightOutcome | None = None  # of that night: concluding it again comes to the same
+    concluded: UtcTime | None = (
+        None  # the newest night whose outcome is in the alerts: one that is not was killed there
+    )
 
     def of(self, key: SeriesKey) -> SeriesState:
         return self.of_name(name_of(key))

@@ -1,6 +1,7 @@
 """Where the state of a class is kept: one small object in the store, changed by conditional write only."""
 
 import secrets
+from datetime import datetime
 
 from pydantic import ValidationError
 
@@ -32,7 +33,7 @@ def write_state(store: Store, suite: str, machine_class: str, state: ClassState,
     """
     key = _key(suite, machine_class)
     state.nonce = secrets.token_hex(8)
-    if store.write_if(key, state.model_dump_json(by_alias=True, indent=1).encode() + b"\n", version):
+    if store.write_if(key, _content(state), version):
         return
     there, _ = read_state(store, suite, machine_class)
     if there.last_night != state.last_night:
@@ -40,6 +41,20 @@ def write_state(store: Store, suite: str, machine_class: str, state: ClassState,
             f"{store.location}: {key}: another night was concluded meanwhile ({there.last_night}); conclude this one "
             "again, from what that one left"
         )
+
+
+def set_concluded(store: Store, suite: str, machine_class: str, night: datetime) -> None:
+    """Say that what a night came to is in the alerts. Of a night that newer ones have overtaken nothing is said."""
+    state, version = read_state(store, suite, machine_class)
+    if state.outcome is None or state.outcome.night != night or state.concluded == night:
+        return
+    state.concluded = night
+    # Who was faster has concluded it too, or has gone on. The nonce stays: to a question it is the same state.
+    store.write_if(_key(suite, machine_class), _content(state), version)
+
+
+def _content(state: ClassState) -> bytes:
+    return state.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
 
 
 def _key(suite: str, machine_class: str) -> str:

@@ -13,6 +13,7 @@ from baselines.confirming.levels import Rows
 from baselines.confirming.rates import rates_of
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import UNKNOWN_PAIR_SD, Seen, SeriesKey, night_noise, pair_sds, right_aligned
+from baselines.confirming.shares import share_of
 from baselines.confirming.state import (
     ClassState,
     Filed,
@@ -176,7 +177,7 @@ class Tonight:
                     base=self.asked[one.trial.key][1],
                     onset=self.asked[one.trial.key][0],
                     pairs=one.decision.pairs,
-                    effect=math.expm1(one.effect),
+                    effect=share_of(one.effect),
                     e_value=one.decision.e_value,
                     threshold=one.decision.threshold,
                 )
@@ -189,6 +190,6 @@ class Tonight:
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),
             processes=outcome.processes,
-            margins={channel: math.expm1(margin) for channel, margin in self.rules.margins.items()},
+            margins={channel: share_of(margin) for channel, margin in self.rules.margins.items()},
             rates=rates_of(self.state.accounts),
         )

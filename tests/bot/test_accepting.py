@@ -163,8 +163,10 @@ def test_accepting_twice_changes_nothing_and_what_cannot_be_accepted_is_told(tmp
     failing = alert.model_copy(update={"key": "f" * 16, "kind": "failure"})
     closed = alert.model_copy(update={"key": "c" * 16, "closed": at(8), "closed_because": "recovered for 3 nights"})
     other = alert.model_copy(update={"key": "d" * 16})
-    keep(store, (failing, closed, other))
+    faster = alert.model_copy(update={"key": "e" * 16, "kind": "improvement"})
+    keep(store, (failing, closed, other, faster))
     for key, problem in (
+        ("e" * 16, "tells of an improvement, and is normal already; nothing to accept"),
         ("f" * 16, "of tests that fail, which have no level"),
         ("c" * 16, "is closed already: recovered for 3 nights"),
         ("nothing", f"no alert 'nothing'; open are: {other.key}"),
@@ -173,7 +175,7 @@ def test_accepting_twice_changes_nothing_and_what_cannot_be_accepted_is_told(tmp
             accept_alert(store, *WHERE, key, by="ada")
     with pytest.raises(BotError, match="a name of letters"):
         accept_alert(store, *WHERE, other.key, by="ada `|\nx")
-    assert read_alerts(store, *WHERE) == (failing, closed, other)
+    assert read_alerts(store, *WHERE) == (failing, closed, other, faster)
 
 
 def test_the_night_that_an_acceptance_would_begin_with_is_kept_for_it(tmp_path):
@@ -206,3 +208,22 @@ def test_the_commands_show_the_open_alerts_and_accept_one(tmp_path):
     assert done.exit_code == 0 and f"{A}: from the night of 2026-03-08 02:00 on" in done.output
     assert command("list", *options).output == "no open alert\n"
     assert "accepted as the new level by ada" in " ".join(command("list", "--all", *options).output.split())
+
+
+def test_who_accepts_is_asked_where_the_machine_knows_no_login(tmp_path, monkeypatch):
+    store, diary = open_store(str(tmp_path)), Diary()
+    store_run(store, run_of(0, GOOD))
+    diary.nights(range(7))
+    diary.night(7, {A: 1.5})
+    keep(store, diary.alerts)
+
+    def unknown():
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    monkeypatch.setattr(alerts_command.getpass, "getuser", unknown)
+    refused = command("accept", "--store", str(tmp_path), *WHERE, diary.alerts[0].key)
+    assert isinstance(refused.exception, BotError) and "say --by NAME" in str(refused.exception)
+    for by in ("", " "):
+        named = command("accept", "--store", str(tmp_path), *WHERE, diary.alerts[0].key, "--by", by)
+        assert isinstance(named.exception, BotError) and "a name of letters" in str(named.exception)
+    assert read_alerts(store, *WHERE) == diary.alerts

@@ -124,6 +124,7 @@ def but(line, **changes):
         ("more processes", [HEAD, HAS, PAIRS, but(AGAIN, answer={"a": {"cpu_time": [1.0] * 3}}), END]),
         ("another ask", [HEAD, HAS, PAIRS, but(AGAIN, build="new"), END]),
         ("jsonl:2", [HEAD, "[" * 100_000, END]),
+        ("jsonl:2: 1,000 things in it are no answer", [HEAD, {**HAS, **{f"x{n}": 1 for n in range(1_000)}}, END]),
         ("more than 2000 lines", [HEAD, *[HAS] * 2_001, END]),
     ],
 )

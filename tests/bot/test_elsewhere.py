@@ -1,5 +1,6 @@
 """A night that is confirmed by another machine than the one that reads the store, and `torchbench confirm`."""
 
+import gzip
 import json
 from datetime import timedelta
 from functools import partial
@@ -17,7 +18,7 @@ from baselines.runs import load_run, run_prefix, store_run
 from baselines.series import summarise
 from baselines.store import open_store
 from baselines.stored_builds import store_build, stored_build
-from bot import confirmation, elsewhere
+from bot import conclusion, confirmation, elsewhere
 from bot.conclusion import conclude, judge_night
 from bot.config import load_config
 from bot.confirmation_report import unconfirmed_masks
@@ -208,7 +209,9 @@ def test_the_question_holds_what_a_machine_without_a_store_needs(nights):
 
 def test_a_question_that_cannot_be_read_is_named(tmp_path):
     path = tmp_path / "confirm-1.json.gz"
-    for content in (b"", b"not gzip", b"\x1f\x8b\x08\x00"):
+    damaged = bytearray(gzip.compress(b"a question" * 100))
+    damaged[12:15] = b"\xff" * 3
+    for content in (b"", b"not gzip", b"\x1f\x8b\x08\x00", damaged):
         path.write_bytes(content)
         with pytest.raises(BotError, match=r"confirm-1\.json\.gz: "):
             read_question(path)
@@ -242,6 +245,38 @@ def test_the_command_confirms_a_stored_night_once(nights, monkeypatch):
     ):
         with pytest.raises(BotError, match=said):
             confirm_stored(nights.config, night, machine_class, issues)
+
+
+@pytest.mark.parametrize("by", ["the command", "the next night"])
+def test_a_night_killed_after_it_was_confirmed_and_before_it_was_filed_is_filed_without_measuring(
+    nights, monkeypatch, by
+):
+    """Its levels are stored: no later night would find what it has confirmed again."""
+    for day in range(3):
+        nights.night(usual(day), Scripted({}))
+    nights.night({A: values(1.5, 3), B: values(1.0, 3)}, Scripted({A: 0.4}))
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(conclusion, "change_alerts", killed)
+        with pytest.raises(KeyboardInterrupt):
+            nights.night({A: values(1.5, 4), B: values(1.0, 4)}, Scripted({A: 0.4}))
+    assert nights.issues == () and nights.state.outcome.filed
+    idle = Scripted({})
+    if by == "the command":
+        monkeypatch.setattr(confirmation, "bench_of_night", lambda *given: idle)
+        assert confirm_stored(nights.config, None, None, nights.folder / "issues.json") == 1
+        with pytest.raises(BotError, match="was confirmed already"):
+            confirm_stored(nights.config, None, None, None)
+    else:
+        nights.night({A: values(1.5, 5), B: values(1.0, 5)}, idle)
+    (issue,) = nights.issues
+    assert A in issue.body and "confirmed twice" in issue.body
+    assert not [test for asked in idle.asked for test, _, _ in asked if test == A]
+    nights.night({A: values(1.5, 6), B: values(1.0, 6)}, idle)
+    assert [one.key for one in nights.issues] == [issue.key]
 
 
 def test_where_nothing_can_be_measured_a_class_that_is_confirmed_is_not_judged_by_the_limits(nights):

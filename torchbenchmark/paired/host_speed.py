@@ -26,6 +26,11 @@ def takes_covariate(channel: str) -> bool:
     return channel in ADJUSTED
 
 
+def log_ratio(base: float, head: float) -> float:
+    """ln(head / base) of two numbers above 0, also where their quotient is none that a float holds."""
+    return math.log(head) - math.log(base)
+
+
 def host_log_ratio(base: Mapping[str, float], head: Mapping[str, float], device: str) -> float | None:
     """ln(probe of head / probe of base) as far as the pair follows the host, from the channels of both processes.
 
@@ -33,7 +38,7 @@ def host_log_ratio(base: Mapping[str, float], head: Mapping[str, float], device:
     """
     if min(base.get(PROBE, 0.0), head.get(PROBE, 0.0)) <= 0:
         return None
-    ratio = math.log(head[PROBE] / base[PROBE])
+    ratio = log_ratio(base[PROBE], head[PROBE])
     if device == "cpu":
         return ratio
     busy = [_busy_share(side) for side in (base, head)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.host_speed import SLOPES, STEEPEST, host_log_ratio, takes_covariate
+from torchbenchmark.paired.host_speed import SLOPES, STEEPEST, host_log_ratio, log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import MOST_DEGREES, ChannelNoise, NotExact, SeriesNoise
 from torchbenchmark.paired.values import ProcessValues
 from torchbenchmark.statistics.covariate import fitted_slope
@@ -74,7 +74,7 @@ class _Host:
 
 
 def _log_ratio(channel: str, pair: AaPair, host: _Host) -> float:
-    ratio = math.log(pair.one.locations[channel] / pair.other.locations[channel])
+    ratio = log_ratio(pair.other.locations[channel], pair.one.locations[channel])
     moved = host_log_ratio(pair.other.locations, pair.one.locations, host.device)
     return ratio if host.slope is None or moved is None else ratio - host.slope * moved
 

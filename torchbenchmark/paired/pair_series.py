@@ -12,7 +12,7 @@ import numpy
 from scipy import special
 
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.paired.host_speed import PROBE, RESTS_ON_PROBE, SLOPES, host_log_ratio, takes_covariate
+from torchbenchmark.paired.host_speed import PROBE, RESTS_ON_PROBE, SLOPES, host_log_ratio, log_ratio, takes_covariate
 from torchbenchmark.paired.noise_table import NoiseTable
 from torchbenchmark.statistics.covariate import adjusted_log_ratios
 
@@ -93,7 +93,7 @@ def pair_series(one: TestPairs, channel: str, noise: NoiseTable | None) -> PairS
     hosts = [host_log_ratio(pair.base, pair.head, one.device) for pair in pairs] if probed else []
     known = [ratio for ratio in hosts if ratio is not None]
     probes = known if len(known) == len(pairs) and any(known) else []
-    moved = bool(probes) and differs_between_sides([math.log(pair.head[PROBE] / pair.base[PROBE]) for pair in pairs])
+    moved = bool(probes) and differs_between_sides([log_ratio(pair.base[PROBE], pair.head[PROBE]) for pair in pairs])
     slope = noise.slope(channel) if noise else None
     return PairSeries(
         test=one.test,
@@ -152,5 +152,5 @@ def _counted(pair: PairOfValues) -> dict[str, float]:
         if base == head:
             found[channel] = 0.0
         elif base > 0 and head > 0:
-            found[channel] = math.log(head / base)
+            found[channel] = log_ratio(base, head)
     return found

@@ -50,6 +50,7 @@ FEWEST_PAIRS = 2
 _ROUNDING = 1e-12
 _NAMES = ("kernel", "copy", *CPU_SIDE)
 _HIGHEST = math.log(1e6)  # of a ratio: two pairs of many names leave one without a bound that means something
+_MOST_SIZES = 1e9  # that a rest may be of its whole: beyond that one of the two is not what it says
 
 Touched = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]  # operators -> the touched paths of each
 
@@ -178,9 +179,7 @@ def _intervals(series: Sequence[Series], level: float, family: int) -> list[Inte
     same in all pairs has no spread to judge it by."""
     ratios = [bool((one.seconds > 0).all()) and one.kind != "remainder" for one in series]
     columns = [
-        numpy.log(one.seconds[:, 1] / one.seconds[:, 0])
-        if ratio
-        else (one.seconds[:, 1] - one.seconds[:, 0]) / one.size
+        numpy.log(one.seconds[:, 1]) - numpy.log(one.seconds[:, 0]) if ratio else _difference_in_sizes(one)
         for one, ratio in zip(series, ratios, strict=True)
     ]
     table = numpy.column_stack(columns)
@@ -204,6 +203,12 @@ def _intervals(series: Sequence[Series], level: float, family: int) -> list[Inte
             low, high = one.size * low, one.size * high
         found[position] = Interval(_mean_change(one), low, high, each)
     return found
+
+
+def _difference_in_sizes(one: Series) -> numpy.ndarray:
+    """Of a series that took no time on either side, nothing."""
+    with numpy.errstate(over="ignore"):
+        return numpy.clip((one.seconds[:, 1] - one.seconds[:, 0]) / (one.size or 1.0), -_MOST_SIZES, _MOST_SIZES)
 
 
 def _moderated(table: numpy.ndarray, names: numpy.ndarray) -> Moderated:

@@ -81,5 +81,5 @@ def _text(path: Path, tree: Path) -> str | None:
         if not real.is_relative_to(tree.resolve()) or not real.is_file() or real.stat().st_size > LARGEST_SOURCE:
             return None
         return real.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    except (OSError, ValueError):  # a path with a null byte among them
         return None

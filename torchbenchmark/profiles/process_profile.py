@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.records import Process
@@ -13,6 +13,13 @@ MOST_NAMES = 4000  # of operators and kernels in one profile
 Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
+def _cleaned(text: str) -> str:
+    return one_line(text)[:LONGEST_NAME]
+
+
+Name = Annotated[str, AfterValidator(_cleaned)]  # a model or a build made it, or whoever wrote the file
+
+
 class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -20,7 +27,7 @@ class _Schema(BaseModel):
 class KernelUse(_Schema):
     """A kernel or a copy on the GPU, of one operator."""
 
-    name: str
+    name: Name
     launches: Amount
     seconds: Amount
     is_copy: bool = False
@@ -29,7 +36,7 @@ class KernelUse(_Schema):
 class OperatorUse(_Schema):
     """One operator; an empty name is for kernels that none launched."""
 
-    name: str
+    name: Name
     calls: Amount
     host_s: Amount  # without the operators inside it, and without waits
     kernels: tuple[KernelUse, ...] = ()
@@ -45,6 +52,12 @@ class ProcessProfile(_Schema):
     probe_s: Amount | None = None  # of the host probe between the iterations
     operators: Annotated[tuple[OperatorUse, ...], Field(max_length=MOST_NAMES)]
 
+    @model_validator(mode="after")
+    def _of_few_names(self) -> "ProcessProfile":
+        if sum(1 + len(one.kernels) for one in self.operators) > MOST_NAMES:
+            raise ValueError(f"a profile with over {MOST_NAMES} names")
+        return self
+
 
 class ProfiledProcess(Process):
     """A process that was asked for its profile as well."""
@@ -53,18 +66,5 @@ class ProfiledProcess(Process):
 
 
 def profile_of(plain: dict[str, Any]) -> ProcessProfile:
-    """A profile from what a child reported. Raises ValueError if it is none; its names are cleaned, as a model or a
-    build made them."""
-    profile = ProcessProfile.model_validate(plain)
-    if sum(1 + len(one.kernels) for one in profile.operators) > MOST_NAMES:
-        raise ValueError(f"a profile with over {MOST_NAMES} names")
-    return profile.model_copy(update={"operators": tuple(map(_cleaned, profile.operators))})
-
-
-def _cleaned(one: OperatorUse) -> OperatorUse:
-    kernels = tuple(kernel.model_copy(update={"name": _name(kernel.name)}) for kernel in one.kernels)
-    return one.model_copy(update={"name": _name(one.name), "kernels": kernels})
-
-
-def _name(text: str) -> str:
-    return one_line(text)[:LONGEST_NAME]
+    """A profile from what a child reported. Raises ValueError if it is none."""
+    return ProcessProfile.model_validate(plain)

@@ -4,7 +4,6 @@ Host times are brought to the speed of host that both processes of a pair had in
 the host probe, tells it; a rest makes the series of an account add up to the whole.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy
 from numpy.typing import NDArray
 
-from torchbenchmark.paired.host_speed import PROBE, SLOPES, host_log_ratio
+from torchbenchmark.paired.host_speed import PROBE, SLOPES, host_log_ratio, log_ratio
 from torchbenchmark.paired.pair_series import FEWEST_PROBES, differs_between_sides
 from torchbenchmark.profiles.attribution import AccountName, Kind
 from torchbenchmark.profiles.process_profile import OperatorUse, ProcessProfile
@@ -85,9 +84,10 @@ class AccountSeries:
 
 
 def accounts_of(pairs: Sequence[ProfiledPair], device: str) -> list[AccountSeries]:
-    """The host's account and, on a GPU, that of the GPU before it."""
+    """The host's account and, on a GPU, that of the GPU before it; without one that holds no time on either side, as
+    that of a GPU which launched nothing."""
     found = [_gpu_account(pairs)] if device == "cuda" else []
-    return [*found, _host_account(pairs, device)]
+    return [account for account in (*found, _host_account(pairs, device)) if account.whole.size > 0]
 
 
 def _gpu_account(pairs: Sequence[ProfiledPair]) -> AccountSeries:
@@ -166,7 +166,7 @@ def speed_of_names(rows: Sequence[Series]) -> NDArray[numpy.float64] | None:
     telling = [row for row in telling if row.size >= SMALLEST_SHARE * total]
     if len(telling) < FEWEST_NAMES or len(telling[0].seconds) < FEWEST_PROBES:
         return None
-    ratios = numpy.array([numpy.log(row.seconds[:, 1] / row.seconds[:, 0]) for row in telling])
+    ratios = numpy.array([numpy.log(row.seconds[:, 1]) - numpy.log(row.seconds[:, 0]) for row in telling])
     middle = numpy.median(ratios, axis=0).tolist()
     return None if differs_between_sides(middle, SURE_OF_ALL) else _factors(middle, 1.0)
 
@@ -178,9 +178,9 @@ def host_speed(pairs: Sequence[ProfiledPair], device: str) -> tuple[NDArray[nump
     channels = [(pair.base.channels, pair.head.channels) for pair in pairs]
     if len(pairs) < FEWEST_PROBES or any(side.get(PROBE, 0.0) <= 0 for both in channels for side in both):
         return plain, plain
-    timed = [math.log(head[PROBE] / base[PROBE]) for base, head in channels]
+    timed = [log_ratio(base[PROBE], head[PROBE]) for base, head in channels]
     probes = [[side.profile.probe_s or 0.0 for side in pair.sides] for pair in pairs]
-    profiled = [math.log(head / base) for base, head in probes] if min(map(min, probes)) > 0 else timed
+    profiled = [log_ratio(base, head) for base, head in probes] if min(map(min, probes)) > 0 else timed
     if differs_between_sides(timed) or differs_between_sides(profiled):
         return plain, plain
     latency = [host_log_ratio(base, head, device) or 0.0 for base, head in channels]

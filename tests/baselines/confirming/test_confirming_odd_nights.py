@@ -8,6 +8,7 @@ from small_fleet import CHANNEL, ScriptedBench, calm, known_state, seen_of_logs,
 
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
+from baselines.confirming.shares import LARGEST_LOG, log_of, share_of
 from baselines.confirming.state import ClassState, SeriesState
 
 RULES = Rules()
@@ -277,3 +278,20 @@ def test_two_steps_of_a_series_within_three_nights_are_told_with_what_they_come_
     assert [alert.kind for alert in filed] == ["regression"] * len(shown)
     assert np.prod([1 + interval.effect for interval in shown]) == pytest.approx(1.03**2, rel=0.01)
     assert len(shown) == 2
+
+
+@pytest.mark.parametrize("told", [5e-324, 1e18])
+def test_values_that_no_build_has_break_neither_the_night_nor_the_state_of_the_next_one(told):
+    """All series are higher, and the good build says that they took no time at all, or longer than the world."""
+    logs = stepped(calm(), range(20), 35, 0.05)
+    state, filed = known_state(seen_of_logs(logs, until=35)), []
+    bench = ScriptedBench(level=lambda test, build: told, ratio=lambda wanted, number, runner: {CHANNEL: 785.0})
+    for night in range(35, 40):
+        filed += run_night(seen_of_logs(logs, until=night), state, bench, Rules(share_off_their_level=1.0)).filed
+        state = ClassState.model_validate_json(state.model_dump_json())
+    assert filed and all(abs(effect) < 1e22 for one in filed for effect in one.effects().values())
+
+
+def test_shares_and_logarithms_have_an_end_either_way():
+    assert log_of(-1.0) == -LARGEST_LOG and log_of(1e300) == LARGEST_LOG and log_of(0.5) == pytest.approx(0.4054651)
+    assert share_of(785.0) == share_of(LARGEST_LOG) and share_of(-785.0) > -1.1 and share_of(0.01) == np.expm1(0.01)

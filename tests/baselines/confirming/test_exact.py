@@ -52,6 +52,7 @@ def a_night(bench, *changes, night=50, state=None, rules=None, builds=None):
         (LAUNCHES, counted(12, 12, 12), counted(12, 12, 12), "not the build"),
         (LAUNCHES, [*counted(12, 12), CRASH], counted(10, 10, 10), "flaky"),
         (LAUNCHES, counted(0, 0, 0), counted(10, 10, 10), "confirmed"),
+        (LAUNCHES, counted(12, 12, 12), [*counted(10, 10), CRASH], "flaky"),
     ],
 )
 def test_all_processes_of_each_build_agree_or_it_is_flaky(change, tonight, before, verdict):
@@ -75,7 +76,10 @@ def test_the_build_from_before_is_asked_only_where_tonight_agrees_and_tests_shar
     outcome, _ = a_night(bench, LAUNCHES, ExactChange(TEST, "count change", BASES, "flops"))
     assert bench.measured == [(TEST, "build50"), (TEST, "build49")]
     assert outcome.exact_processes == 6 and outcome.processes == outcome.exact_processes + 2 * outcome.pairs
-    assert [(one.channel, one.verdict) for one in outcome.exact] == [("flops", "flaky"), ("launches", "confirmed")]
+    assert [(one.channel, one.verdict) for one in outcome.exact] == [
+        ("flops", "without base"),
+        ("launches", "confirmed"),
+    ]
 
 
 def test_each_change_is_told_in_one_sentence():
@@ -104,6 +108,22 @@ def test_a_failure_without_a_build_from_before_stands_if_all_of_tonights_process
     assert (one.verdict, one.settled) == ("flaky", False)
     (one,) = a_night(bench_of(counted(12, 12, 12), gone=gone), LAUNCHES)[0].exact
     assert (one.verdict, one.settled) == ("without base", False), "a count is filed only if it is confirmed"
+
+
+@pytest.mark.parametrize(
+    ("change", "tonight", "before", "settled"),
+    [
+        (FAILING, (CRASH,) * 3, (Ended(Status.UNSUPPORTED),) * 3, True),
+        (FIXED, (OK,) * 3, (Ended(Status.SKIPPED),) * 3, False),
+        (LAUNCHES, counted(12, 12, 12), (CRASH,) * 3, False),
+        (LAUNCHES, counted(12, 12, 12), (OK,) * 3, False),
+    ],
+)
+def test_a_build_from_before_that_shows_nothing_is_none_to_hold_it_against(change, tonight, before, settled):
+    outcome, state = a_night(bench_of(tonight, before), change)
+    (one,) = outcome.exact
+    assert (one.verdict, one.settled, one.base, one.before) == ("without base", settled, None, ())
+    assert state.flaky == {}, "it is asked again when a build from before can be had"
 
 
 def test_the_build_that_was_well_last_night_is_not_to_blame_tonight():

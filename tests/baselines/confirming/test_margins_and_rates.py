@@ -92,7 +92,9 @@ def test_rates_are_those_of_thirty_nights():
     assert told(rates_of(Accounts())) == []
 
 
-@pytest.mark.parametrize(("errors", "tries", "limit"), [(0, 100, 0.02951), (5, 100, 0.10225), (3, 3, 1.0)])
+@pytest.mark.parametrize(
+    ("errors", "tries", "limit"), [(0, 100, 0.02951), (5, 100, 0.10225), (3, 3, 1.0), (300, 1500, 0.21775)]
+)
 def test_the_limit_of_a_share_is_that_of_clopper_and_pearson(errors, tries, limit):
     assert at_most(errors, tries) == pytest.approx(limit, abs=1e-5)
 

@@ -119,6 +119,10 @@ def test_the_command_writes_the_table_with_its_seeds(torchbench, tmp_path):
         ([], "bisect has --simulate so far"),
         (["--simulate", "--group", "4"], f"--group 4: no such ranges; there are {', '.join(GROUPS)}"),
         (["--simulate", "--out", "/no/such/folder/x.md"], "names a file in a folder that exists"),
+        (
+            ["--simulate", "--group", "none", "--group", "none", "--replicates", 1, "--out", "/dev/full"],
+            "/dev/full: cannot be written: No space left on device",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(torchbench, arguments, told):

@@ -62,6 +62,19 @@ def test_what_was_divided_by_a_probe_that_differs_between_the_sides_says_no_more
     assert told(1.0, 1.2, 0.002, 0.001) == pytest.approx([math.log(1.2)] * 4)
 
 
+@pytest.mark.parametrize("probes", [(5e-324, 1e18), (1e18, 5e-324)])
+def test_numbers_whose_quotient_no_float_holds_have_a_logarithm_still(probes):
+    """What a build reports is any number above 0."""
+    wild = pairs_of(CPU_TEST, BASE, HEAD, device="cpu", channel="cpu_time", probes=[probes, *HOSTS[1:]])
+    counted = tuple(PairOfValues({"operators": one}, {"operators": other}) for one, other in [probes] * 4)
+    for one in log_ratios(TestPairs(CPU_TEST, CPU_TEST, "cpu", wild.pairs, counted)):
+        assert math.isfinite(one["cpu_time"]) and abs(one["operators"]) == pytest.approx(
+            math.log(1e18) + 744.44, abs=0.1
+        )
+    (effect,) = compare([wild], Criterion(channels=("cpu_time",))).effects
+    assert effect.verdict != "not measured"
+
+
 def test_less_of_what_should_be_high_is_slower():
     (one,) = log_ratios(pairs_of(CPU_TEST, [100.0], [80.0], device="cpu", channel="throughput"))
     assert one["throughput"] == pytest.approx(math.log(100 / 80))
@@ -74,7 +87,10 @@ def test_counts_come_as_they_are_and_a_pair_without_a_channel_leaves_it_out():
         PairOfValues({"operators": 0}, {"operators": 7}),
     ]
     found = log_ratios(TestPairs(CPU_TEST, CPU_TEST, "cpu", tuple(values), tuple(counts)))
-    assert found == [{"latency": pytest.approx(math.log(2)), "operators": math.log(2), "graphs": 0.0}, {}]
+    assert found == [
+        {"latency": pytest.approx(math.log(2)), "operators": pytest.approx(math.log(2)), "graphs": 0.0},
+        {},
+    ]
 
 
 def test_counts_of_several_processes_a_round_belong_to_no_one_pair():

@@ -9,8 +9,9 @@ import pytest
 from made_profiles import HOST, KERNELS, US, profiles, side
 
 from torchbenchmark.profiles.attribution import CPU_SIDE, Account, TestAttribution
-from torchbenchmark.profiles.difference import attribute
-from torchbenchmark.profiles.series import OTHERS, PYTHON, REMAINDER, WAITING, ProfiledPair, operator_name
+from torchbenchmark.profiles.difference import TestProfiles, attribute
+from torchbenchmark.profiles.process_profile import OperatorUse, ProcessProfile
+from torchbenchmark.profiles.series import OTHERS, PYTHON, REMAINDER, WAITING, ProfiledPair, SideProfile, operator_name
 
 
 def difference(base, head, **options) -> TestAttribution:
@@ -226,3 +227,25 @@ def test_a_build_that_is_slower_all_over_is_not_taken_for_a_slow_host():
     host = {**HOST, "aten::mul": (3, 80), "aten::sum": (1, 50)}
     slow = {name: (calls, 1.3 * microseconds) for name, (calls, microseconds) in host.items()}
     assert set(told(difference((host,), (slow,)))) >= {"aten::addmm", "aten::gelu", "aten::mul", "aten::sum"}
+
+
+def test_a_gpu_that_launched_nothing_has_no_account_and_a_kernel_that_took_no_time_is_no_trouble():
+    idle = difference((HOST,), (HOST,), device="cuda")
+    assert [one.name for one in idle.accounts] == ["host"]
+    quick = with_kernels(aten__add={"vectorized_add": (6, 30), "empty": (1, 0)})
+    assert {one.name for one in difference((HOST, quick), (HOST, quick), device="cuda").accounts} == {"gpu", "host"}
+
+
+@pytest.mark.parametrize("wild", [5e-324, 1e12, 0.0])
+def test_times_that_nothing_takes_end_in_numbers_that_can_be_written(wild):
+    sides = {}
+    for name, seconds in (("base", 1e-3), ("head", wild)):
+        use = OperatorUse(name="aten::mm", calls=1, host_s=seconds)
+        profile = ProcessProfile(
+            iterations=1, wall_s=seconds, outside_s=seconds, waiting_s=0, probe_s=seconds, operators=(use,)
+        )
+        sides[name] = SideProfile(profile, {"latency": 1e-3, "host_probe": max(seconds, 5e-324)})
+    for base, head in (("base", "head"), ("head", "base"), ("head", "head")):
+        pairs = (ProfiledPair(sides[base], sides[head]),) * 2 + (ProfiledPair(sides["base"], sides["base"]),)
+        found = attribute([TestProfiles("a", "a", "cpu", pairs)])
+        assert json.dumps(found.model_dump(mode="json"), allow_nan=False)

@@ -65,7 +65,7 @@ def test_paths_come_from_a_file_and_sources_from_the_tree_and_from_nowhere_else(
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(text)
     (tmp_path / "outside.cpp").write_text("softmax_somehow(a)")
-    (tmp_path / "paths").write_text("aten/src/ATen/native/Some.cpp\n../outside.cpp\n")
+    (tmp_path / "paths").write_text("aten/src/ATen/native/Some.cpp\n../outside.cpp\n/etc/passwd\nno\0file.cpp\n")
     assert touched_by(tmp_path / "paths", tree)(OPERATORS) == {
         "aten::gelu": ("aten/src/ATen/native/Some.cpp",),
         "GeluBackward0": ("aten/src/ATen/native/Some.cpp",),

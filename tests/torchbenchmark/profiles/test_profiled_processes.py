@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from torchbenchmark.isolation import ChildOutcome
 from torchbenchmark.one_process import process_of
 from torchbenchmark.paired.pairs_file import Pair
-from torchbenchmark.profiles.process_profile import MOST_NAMES, ProfiledProcess, profile_of
+from torchbenchmark.profiles.process_profile import LONGEST_NAME, MOST_NAMES, ProfiledProcess, profile_of
 from torchbenchmark.profiles.traces import Traces, file_name
 from torchbenchmark.records import Process, Status
 
@@ -43,6 +43,18 @@ def test_a_profile_survives_the_file_and_its_names_are_clean(make_process):
     pair = Pair(test=TEST, round=1, index=0, order=("base", "head"), base=one, head=make_process())
     again = Pair.model_validate_json(pair.model_dump_json())
     assert again == pair and isinstance(again.base, ProfiledProcess) and not isinstance(again.head, ProfiledProcess)
+
+
+def test_a_file_of_pairs_holds_no_name_or_profile_that_no_child_could_have_left(make_process):
+    """`profile --from` reads what somebody else may have written: shortening a name of 30,000 brackets took 20 s."""
+    line = process(PLAIN, make_process).model_dump(mode="json")
+    (operator,) = line["profile"]["operators"]
+    operator["name"] = "<" * 30_000
+    read = ProfiledProcess.model_validate(line)
+    assert len(read.profile.operators[0].name) == LONGEST_NAME
+    operator["kernels"] *= MOST_NAMES
+    with pytest.raises(ValidationError, match="a profile with over"):
+        ProfiledProcess.model_validate(line)
 
 
 def test_ordinary_processes_are_written_as_before(make_process):
