@@ -56,8 +56,13 @@ error_console = _console(stderr=True)
 
 def print_table(table: Table) -> None:
     """Print a table as wide as its content, also on a narrow terminal: a cut test id or key is of no use."""
-    table.width = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
+    table.width = width_of(table)
     console.print(table, soft_wrap=True)
+
+
+def width_of(table: Table) -> int:
+    """Columns that the table takes if nothing in it is wrapped or cut."""
+    return console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
 
 
 def given_options(context: typer.Context) -> set[str]:
