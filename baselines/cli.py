@@ -141,7 +141,10 @@ def show_rates(store: StoreOption) -> None:
         console.print("no night was confirmed yet")
         return
     print_table(table)
-    console.print("screened to filed: in 30 nights; itself: tonight's build compared with itself, and what came of it")
+    console.print("screened to filed: in 30 nights, or in all of fewer")
+    console.print(
+        "itself: how often tonight's build was compared with itself; false: how often that would have been confirmed"
+    )
 
 
 def pin_run(

@@ -7,7 +7,8 @@ from baselines.confirming.rates import told
 from baselines.confirming.state import Closing, NightOutcome
 from baselines.report import NightRef, Report, Row, State
 from baselines.suspects import Screen
-from torchbenchmark.terminal import console, print_table
+from torchbenchmark.quantity import quantity
+from torchbenchmark.terminal import console, print_table, width_of
 
 _STYLES = {
     State.SLOWER: "red",
@@ -25,6 +26,7 @@ _VERDICTS = {
     "continue": "not decided, the night's budget of pairs is spent",
 }
 _NUMBERS = ("baseline", "tonight", "change", "pin", "nights")
+_OTHERS = "other channels"
 _MOST_SUSPECTS = 10
 _MOST_DIFFERENCES = 20  # of a new image there may be hundreds; all are in the JSON
 
@@ -34,7 +36,7 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
     _line(f"baseline  {_night(report.baseline) if report.baseline else 'none'}")
     if report.pin:
         _line(f"pinned    {_night(report.pin)}")
-    print_table(_table(report))
+    _print_table(report)
     for count in report.counts:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
     if report.screen is not None:
@@ -121,11 +123,21 @@ def _print_closing(closing: Closing) -> None:
         _line("recovered: an alert whose build from before is not known any more: not measured")
 
 
-def _table(report: Report) -> Table:
+def _print_table(report: Report) -> None:
+    """On a terminal that is too narrow for all of it, without the channels that are not judged."""
+    table = _table(report)
+    if not console.is_terminal or width_of(table) <= console.width or not any(row.others for row in report.rows):
+        print_table(table)
+        return
+    print_table(_table(report, without=_OTHERS))
+    _line(f"the {_OTHERS} stand here if the terminal is {width_of(table)} columns wide, and in the JSON of the report")
+
+
+def _table(report: Report, without: str = "") -> Table:
     order = list(State)
     rows = sorted(report.rows, key=lambda row: (order.index(row.state), -(row.change or 0), row.test))
     cells = [_cells(row) for row in rows]
-    headings = [heading for heading in cells[0] if any(row[heading] for row in cells)]
+    headings = [heading for heading in cells[0] if heading != without and any(row[heading] for row in cells)]
     table = Table(box=None)
     for heading in headings:
         table.add_column(heading, no_wrap=True, justify="right" if heading in _NUMBERS else "left")
@@ -140,20 +152,14 @@ def _cells(row: Row) -> dict[str, str]:
         "test": row.test,
         "state": str(row.state),
         "channel": f"{row.channel} {row.statistic}" if row.channel else "",
-        "baseline": _value(row.baseline, row.unit),
-        "tonight": _value(row.tonight, row.unit),
+        "baseline": quantity(row.baseline, row.unit),
+        "tonight": quantity(row.tonight, row.unit),
         "change": _percent(row.change),
         "pin": _percent(row.pin_change),
         "nights": str(row.nights) if row.nights else "",
-        "other channels": ", ".join(f"{name} {_percent(change)}" for name, change in row.others.items()),
+        _OTHERS: ", ".join(f"{name} {_percent(change)}" for name, change in row.others.items()),
         "reason": "; ".join(filter(None, (row.reason, alert))),
     }
-
-
-def _value(value: float | None, unit: str | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.5g}" if unit == "1" else f"{value:.5g} {unit}"  # a ratio or a count has no unit
 
 
 def _percent(change: float | None) -> str:

@@ -38,11 +38,13 @@ from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
 from bot.pages.issue import (
     IssueFacts,
     NightLine,
+    accepting_command,
     render_announcement,
     render_body,
     render_evidence,
     render_title,
     reproduce_commands,
+    side_by_side_command,
 )
 from regression_detector import detect, read_history
 from score.inputs import find_reference
@@ -256,8 +258,9 @@ def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, sco
     if alert.is_announcement:
         return render_announcement(alert.kind, alert.tests, alert.nights[-1].findings, alert.intervals, report)
     reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
+    pairs = side_by_side_command(run.header, config.suite, alert.tests) if alert.kind == "regression" else ""
     score = scored.score.total if scored.score else None
-    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals)
+    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals, pairs)
 
 
 def _issue(alert: Alert, config: NightlyConfig) -> Issue:
@@ -279,6 +282,9 @@ def _issue(alert: Alert, config: NightlyConfig) -> Issue:
         ),
         owners=config.owners,
         worst=_worst(alert),
+        accept=accepting_command(alert.suite, alert.machine_class, config.store, alert.key)
+        if alert.kind == "regression"
+        else "",
     )
     return Issue(
         key=alert.key,

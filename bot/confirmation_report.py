@@ -65,6 +65,8 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
     tried = counted(len(outcome.tried), "suspect")
     reason = f"{tried} measured again, none confirmed" if outcome.tried else "nothing to measure again"
+    if not outcome.tried and report.baseline is not None and report.baseline.build == report.tonight.build:
+        reason += ", the build is that of the last good night"
     reason += f"; flaky, as fresh processes do not agree: {few(flaky)}" if flaky else ""
     return report.model_copy(update={"verdict": "clean", "reason": reason})
 

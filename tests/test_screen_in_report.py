@@ -12,6 +12,7 @@ from baselines.report_table import print_report
 from baselines.screening.shifts import KNOBS, replay
 from baselines.suspects import LEAST_SCORE
 from regression_detector import detect, load_policy
+from torchbenchmark.terminal import console
 
 DEFAULT: Policy = load_policy("default")
 
@@ -75,3 +76,14 @@ def test_tests_that_need_more_memory_together_are_not_said_to_be_slower(factor, 
     tests = tuple(f"test_eval[m{index}-cpu-eager]" for index in range(10))
     (reason,) = last_night(logs, tests, "cpu_memory").screen.environment
     assert reason == f"10 of 10 tests moved alike ({direction}) within 2 nights"
+
+
+@pytest.mark.parametrize("columns", [100, 200])
+def test_a_narrow_terminal_shows_the_judged_channel_in_lines_that_are_not_wrapped(capsys, monkeypatch, columns):
+    monkeypatch.setattr(console, "_force_terminal", True)
+    monkeypatch.setattr(console, "_width", columns)
+    nights = [night_of(day, {A: {"cpu_time": 0.0123, "latency": 1.0}}) for day in range(3)]
+    print_report(detect(nights[-1], nights[:-1], DEFAULT, weights=equal_weights))
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(f" {A}")]
+    assert "12.3 ms" in row and ("latency" in row) == (columns == 200)
+    assert len(row) <= columns

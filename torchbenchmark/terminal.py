@@ -5,12 +5,13 @@ import sys
 import traceback
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from typer.core import TyperGroup
 
 from torchbenchmark.errors import SentinelError
 
@@ -56,8 +57,13 @@ error_console = _console(stderr=True)
 
 def print_table(table: Table) -> None:
     """Print a table as wide as its content, also on a narrow terminal: a cut test id or key is of no use."""
-    table.width = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
+    table.width = width_of(table)
     console.print(table, soft_wrap=True)
+
+
+def width_of(table: Table) -> int:
+    """Columns that the table takes if nothing in it is wrapped or cut."""
+    return console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
 
 
 def given_options(context: typer.Context) -> set[str]:
@@ -65,9 +71,19 @@ def given_options(context: typer.Context) -> set[str]:
     return {name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}
 
 
+class _WholeSentences(TyperGroup):
+    """Help that has the whole first sentence of every command; click cuts it at the end of the line."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WIDEST)) for name, one in commands if not one.hidden])
+
+
 def new_app(help_text: str) -> typer.Typer:
     """A typer application as all commands of this project use it: help without a command, plain tracebacks."""
     return typer.Typer(
+        cls=_WholeSentences,
         help=f"{help_text} `--debug` anywhere shows the traceback of an error.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -94,6 +110,9 @@ def _exit_code(command: Callable[[], object], debug: bool) -> int:
     except SystemExit:  # what typer makes of a pipe whose reader is gone: broken, and no regression
         return EXIT_BROKEN
     except _UsageError as usage:
+        if type(usage).__name__ == "NoArgsIsHelpError":  # a group of commands, and none of them: what it has
+            error_console.print(usage.format_message(), markup=False, soft_wrap=True)
+            return EXIT_BROKEN
         _print_one_line(f"error: {usage.format_message()} (--help shows what there is)")
         return EXIT_BROKEN
     except Exception as error:

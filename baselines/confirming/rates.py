@@ -3,14 +3,16 @@
 import math
 
 from baselines.confirming.state import Accounts, Rates
+from torchbenchmark.quantity import counted
 
 NIGHTS = 30.0
 _SURE = 0.05
 
 
 def rates_of(accounts: Accounts) -> Rates:
-    """What the accounts of a class come to in thirty nights."""
-    share = NIGHTS / accounts.nights if accounts.nights else 0.0
+    """What the accounts of a class come to in thirty nights; of fewer nights, what they have come to so far: one alert
+    in four nights is no sign of eight in a month."""
+    share = NIGHTS / max(accounts.nights, NIGHTS)
     return Rates(
         nights=accounts.nights,
         screened=accounts.screened * share,
@@ -27,10 +29,14 @@ def told(rates: Rates) -> list[str]:
     """The rates as sentences, for a report."""
     if not rates.nights:
         return []
-    nights = f"{rates.nights} night{'' if rates.nights == 1 else 's'}"
+    few = rates.nights < NIGHTS
+    nights = counted(rates.nights, "night") + " so far"
+    candidates, confirmed, filed = (
+        f"{rate:.0f}" if few else f"{rate:.1f}" for rate in (rates.candidates, rates.confirmed, rates.filed)
+    )
     lines = [
-        f"in 30 nights, by the {nights} so far: {rates.screened:,.0f} series screened, {rates.candidates:.1f} "
-        f"candidates, {rates.confirmed:.1f} confirmed, {rates.filed:.1f} filed or updated"
+        f"in {nights if few else f'30 nights, by the {nights}'}: {rates.screened:,.0f} series screened, {candidates} "
+        f"candidate{'' if candidates == '1' else 's'}, {confirmed} confirmed, {filed} filed or updated"
     ]
     if rates.aa_tries:
         lines.append(

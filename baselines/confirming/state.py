@@ -151,7 +151,7 @@ class Accounts(_Schema):
 
 
 class Rates(_Schema):
-    """What the accounts come to in thirty nights."""
+    """What the accounts come to in thirty nights, or in all of fewer."""
 
     nights: int  # that they are of
     screened: float

@@ -42,6 +42,7 @@ class IssueFacts:
     nights: tuple[NightLine, ...]  # newest first
     owners: tuple[str, ...]
     worst: str  # the largest change in the night that opened it, such as "+61.2%"; empty of a failure
+    accept: str = ""  # the command that accepts its level; empty if it has none
 
 
 def render_title(facts: IssueFacts) -> str:
@@ -75,9 +76,11 @@ def render_evidence(
     score: float | None,
     score_of: str,
     intervals: Sequence[Interval] = (),
+    side_by_side: str = "",
 ) -> str:
     """What a night showed of an alert's tests, as Markdown. `score_of` says what 1000 is; `intervals` are what pairs of
-    both builds showed when it was filed."""
+    both builds showed when it was filed; `side_by_side` is the command that measures them so again, if times are in
+    question."""
     rows = _rows(tests, report)
     named = {row.test for row in rows}
     exact = report.confirmation.exact if report.confirmation is not None else ()
@@ -89,6 +92,7 @@ def render_evidence(
             tests=tests,
             report=report,
             reproduce=reproduce,
+            side_by_side=side_by_side,
             score=score,
             score_of=score_of,
             intervals=sorted(intervals, key=lambda one: (-one.effect, one.test, one.channel))[:MOST_ROWS],
@@ -117,10 +121,9 @@ def reproduce_commands(
     header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str, before: datetime
 ) -> tuple[str, ...]:
     """The commands that measure these tests again as tonight, and compare them with the nights before the alert."""
-    beside = Path(sys.executable).with_name("torchbench")
-    torchbench = str(beside) if beside.exists() else "torchbench"  # as is: an environment need not be activated
+    torchbench = _torchbench()
     run = [
-        f"{_shell(torchbench)} run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
+        f"{torchbench} run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
         f"--processes {header.processes} --threads {header.measuring.threads} --budget {header.measuring.budget_s:g}",
         f"--python {_shell(header.build.interpreter)}",
         *(f"--models {_shell(folder)}" for folder in header.model_folders),
@@ -129,9 +132,33 @@ def reproduce_commands(
     ]
     return (
         " \\\n  ".join(run),
-        f"{_shell(torchbench)} detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
+        f"{torchbench} detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
         f"--before {before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}",
     )
+
+
+def side_by_side_command(header: RunHeader, suite: str, tests: Sequence[str]) -> str:
+    """Measures both builds in pairs. LAST_GOOD stands for the other interpreter: nights that install their builds have
+    had both in one folder."""
+    pairs = [
+        f"{_torchbench()} ab LAST_GOOD {_shell(header.build.interpreter)}",
+        f"--suite {_shell(suite)} --device {header.device} --threads {header.measuring.threads}",
+        f"--budget {header.measuring.budget_s:g}",
+        *(f"--models {_shell(folder)}" for folder in header.model_folders),
+        *(f"--test {_shell(test)}" for test in tests if test != "total"),
+    ]
+    return " \\\n  ".join(pairs)
+
+
+def accepting_command(suite: str, machine_class: str, store: str, key: str) -> str:
+    """Takes the level of an alert for what is normal."""
+    series = f"{_shell(suite)} {_shell(machine_class)}"
+    return f"{_torchbench()} alerts accept --store {_shell(store)} {series} {key} --why 'the reason'"
+
+
+def _torchbench() -> str:
+    beside = Path(sys.executable).with_name("torchbench")
+    return _shell(str(beside)) if beside.exists() else "torchbench"  # as is: an environment need not be activated
 
 
 def _rows(tests: Sequence[str], report: Report) -> list[Row]:

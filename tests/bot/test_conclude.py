@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.cli import request_of
 from torchbenchmark.environment import default_interpreter
 from torchbenchmark.experiment import Experiment
-from torchbenchmark.records import Run, Shard, encode_run
+from torchbenchmark.records import Run, Shard, Status, encode_run
 from torchbenchmark.registry import load_suite
 from torchbenchmark.shards import RunPlan
 
@@ -231,6 +232,18 @@ def test_what_could_not_be_filed_in_the_night_of_closing_is_filed_in_the_next(ni
     assert "*closed*" in text and "**Closed: recovered for 3 nights.**" in text and "+50.0%" in text
     assert night(12) == ["unchanged"]
     assert [outbox.put(issue).effect for issue in old] == ["left: it is newer"]
+
+
+def test_the_issue_of_something_slower_tells_how_to_accept_its_level_and_that_of_failing_tests_does_not(
+    nightly, tmp_path
+):
+    for day in range(7):
+        nightly(run_of(day, GOOD))
+    nightly(run_of(7, {A: 1.5, B: Status.CRASH}))
+    failing, slower = sorted((tmp_path / "outbox").glob("*.md"), key=lambda path: "slower" in path.name)
+    key = re.search(r"torchbench alert `(\w+)`", slower.read_text())[1]
+    assert f"alerts accept --store {tmp_path / 'store'} smoke cpu-4t {key} --why" in slower.read_text()
+    assert "newly-failing" in failing.name and "alerts accept" not in failing.read_text()
 
 
 def test_score_and_total_say_on_the_terminal_what_they_are(nightly, capsys):

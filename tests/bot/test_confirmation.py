@@ -148,6 +148,7 @@ def test_one_build_on_two_nights_has_nothing_to_confirm(tmp_path):
     these.night({A: values(1.0, 0)}, Scripted({}), build="same")
     report = these.night({A: values(1.5, 1)}, Scripted({A: 0.4}), build="same")
     assert report.confirmation.tried == () and report.verdict == "clean"
+    assert report.reason == "nothing to measure again, the build is that of the last good night"
 
 
 def test_a_build_that_cannot_be_had_any_more_is_not_asked_for(tmp_path):

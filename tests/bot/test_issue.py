@@ -16,10 +16,12 @@ from bot.github.outbox import Outbox
 from bot.pages.issue import (
     IssueFacts,
     NightLine,
+    accepting_command,
     render_body,
     render_evidence,
     render_title,
     reproduce_commands,
+    side_by_side_command,
 )
 from regression_detector import detect
 from torchbenchmark.foreign_text import inline_code
@@ -145,6 +147,28 @@ def test_the_commands_measure_the_same_tests_the_same_way_before_the_alert():
         compare.partition("torchbench detect ")[2]
         == "again.jsonl --store 'a store' --policy smoke --before 2026-03-08T02:00:00"
     )
+
+
+def test_an_issue_of_something_slower_says_how_to_see_both_builds_and_while_it_is_open_how_to_accept_the_level():
+    header = run_of(3, GOOD).header
+    pairs = side_by_side_command(header, "my suite.yaml", (A, "total"))
+    assert pairs.partition("torchbench ")[2].split(" \\\n  ") == [
+        f"ab LAST_GOOD {header.build.interpreter}",
+        "--suite 'my suite.yaml' --device cpu --threads 4",
+        f"--budget {header.measuring.budget_s:g}",
+        f"--test '{A}'",
+    ]
+    evidence = render_evidence("regression", (A,), report_of({A: 1.5}), ("again",), None, "", side_by_side=pairs)
+    assert f"```sh\n{pairs}\n```" in evidence
+
+    accept = accepting_command("smoke", "cpu-4t", "a store", KEY)
+    assert accept.partition("torchbench ")[2] == (
+        f"alerts accept --store 'a store' smoke cpu-4t {KEY} --why 'the reason'"
+    )
+    facts = facts_of({A: 1.5}, accept=accept)
+    assert f"```sh\n{accept}\n```" in render_body(facts, evidence)
+    closed = dataclasses.replace(facts, is_open=False, closed_because="accepted")
+    assert "What to do" not in render_body(closed, evidence)
 
 
 def issue(body: str = "first", is_open: bool = True) -> Issue:

@@ -114,6 +114,32 @@ def test_help_is_exit_0_and_tells_of_debug(run) -> None:
     assert "--debug" in out
 
 
+def test_the_list_of_commands_has_the_whole_first_sentence_of_each(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def long() -> None:
+        """Say of every model and of each of its tests whether it can be measured here, and if it cannot, why not."""
+
+    app = new_app("Two commands.")
+    app.command("long")(long)
+    app.command("rest")(lambda: None)
+    with pytest.raises(SystemExit):
+        run_app(app, ["--help"])
+    assert "measured here, and if it cannot, why not." in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_group_without_a_command_shows_its_help_in_lines_and_is_exit_2(capsys) -> None:
+    app, group = new_app("The tool."), new_app("A group of two.")
+    group.command("list")(lambda: None)
+    group.command("forget")(lambda: None)
+    app.add_typer(group, name="group")
+    with pytest.raises(SystemExit) as left:
+        run_app(app, ["group"])
+    out, error = capsys.readouterr()
+    assert (left.value.code, out) == (2, "")
+    assert [line.split()[0] for line in error.splitlines() if line.startswith("  ")][-2:] == ["list", "forget"]
+
+
 def test_arguments_come_from_the_command_line_where_none_are_given(run, monkeypatch, capsys) -> None:
     app = new_app("A tool for tests.")
     app.command("act")(lambda: 1)

@@ -92,6 +92,11 @@ def test_rates_are_those_of_thirty_nights():
     assert told(rates_of(Accounts())) == []
 
 
+def test_of_fewer_than_thirty_nights_what_was_is_told_and_nothing_is_made_of_it():
+    (first,) = told(rates_of(Accounts(nights=4, screened=16, candidates=1, confirmed=1, filed=0)))
+    assert first == "in 4 nights so far: 16 series screened, 1 candidate, 1 confirmed, 0 filed or updated"
+
+
 @pytest.mark.parametrize(
     ("errors", "tries", "limit"), [(0, 100, 0.02951), (5, 100, 0.10225), (3, 3, 1.0), (300, 1500, 0.21775)]
 )
