@@ -136,8 +136,8 @@ class RecordingBench:
     def runners(self) -> int:
         return self.bench.runners
 
-    def has(self, build: str) -> bool:
-        answer = self.bench.has(build)
+    def has(self, build: str, runner: int = 0) -> bool:
+        answer = self.bench.has(build, runner)
         if build not in self._builds:
             self._builds[build] = answer
             self._asked.append(_Has(build=build, answer=answer))
@@ -226,7 +226,7 @@ class RecordedBench:
         self._left.reverse()
         self._unasked = set(self._builds)
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         if build not in self._builds:
             raise AnswersRefused(f"{self.path.name}: does not say whether build {build} can be measured")
         self._unasked.discard(build)

@@ -88,7 +88,7 @@ class MachineBench:
         self.processes_used = 0  # measured for the asks so far, before a kill or after it
         self._asks = 0
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         return self.builds.interpreter(build) is not None
 
     def pairs(
