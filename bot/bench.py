@@ -67,6 +67,10 @@ def closing_bench(
     return bench
 
 
+class OtherClass(BotError):
+    """This machine is not of the class of the night."""
+
+
 class MachineBench:
     """A `Bench` of one machine.
 
@@ -207,7 +211,7 @@ class MachineBench:
 
     def _require_class(self, found: str) -> None:
         if self.machine_class is not None and found != self.machine_class:
-            raise BotError(
+            raise OtherClass(
                 f"this machine is of class {found}, and the night of class {self.machine_class}: "
                 "confirm it on a machine like those that have measured it"
             )
