@@ -9,6 +9,7 @@ from night_factory import A, B
 from test_confirmation import Scripted, values
 from test_elsewhere import Nights, usual
 
+from baselines.report import Report
 from baselines.runs import run_prefix
 from bot import elsewhere
 from bot.answers import AnswersRefused
@@ -16,6 +17,7 @@ from bot.bench import OtherClass
 from bot.conclusion import conclude
 from bot.elsewhere import AskedNight, answer_again, confirms
 from bot.github.issue_file import IssueFile
+from bot.pages.job_summary import render_summary
 
 SLOW = {A: 0.18}
 STEP = {A: values(1.2, 90), B: values(1.0, 90)}
@@ -99,6 +101,10 @@ def test_what_the_second_machine_does_not_show_is_not_filed_and_waits_no_more(ni
     assert not nights.waits
 
 
+def summary_of(report):
+    return render_summary(Report.model_validate(report), None, "", [])
+
+
 def waits_and_says(nights, run, asked, said):
     """The night comes to what it comes to with one machine, and the next one files."""
     code, report = nights.decide(run, asked)
@@ -106,12 +112,17 @@ def waits_and_says(nights, run, asked, said):
     assert code == 1 and report["reason"] == f"confirmed slower: {A}" and said in told["not_asked_elsewhere"]
     assert (told["filed"], told["waiting"], nights.issues) == ([], [f"{A} cpu_time"], ())
     assert nights.waits
+    if said:
+        assert f"not asked on a second runner: `{told['not_asked_elsewhere']}`" in summary_of(report)
     code, report = nights.night({A: values(1.2, 91), B: values(1.0, 91)}, Scripted(SLOW))
     assert len(report["confirmation"]["filed"]) == len(nights.issues) == 1
 
 
-def test_without_the_second_answers_it_waits_for_another_night(nights):
+def test_without_the_second_answers_it_waits_for_another_night(nights, capsys):
     waits_and_says(nights, *nights.asked(), "the second confirming job has left no answers")
+    assert "not asked on a second runner: the second confirming job has left" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @pytest.mark.parametrize(
