@@ -98,7 +98,7 @@ class FleetBench:
     def runners(self) -> int:
         return self._fleet.n_runners
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         return True
 
     @property

@@ -79,6 +79,8 @@ def _print_confirmation(outcome: NightOutcome) -> None:
     """What was measured again, what of it stands, and what of earlier nights was asked once more."""
     if outcome.not_measured:
         _line(f"not measured again: {outcome.not_measured}", "yellow")
+    if outcome.not_asked_elsewhere:
+        _line(f"not asked on a second runner: {outcome.not_asked_elsewhere}", "yellow")
     for note in outcome.notes:
         _line(f"environment: {note}", "yellow")
     for one in outcome.tried:

@@ -2,10 +2,12 @@
 
 They come from a machine that runs code which nobody has reviewed, so a file of answers is believed in nothing but its
 numbers: it is bounded, every field is checked, and it answers only the very question that is asked, in its order. What
-follows from them is worked out by who has asked (`RecordedBench`).
+follows from them is worked out by who has asked (`RecordedBench`). A second machine leaves a file of its own, with what
+it was asked after the answers of the first.
 """
 
 import dataclasses
+import hashlib
 import os
 import stat
 from collections.abc import Mapping, Sequence
@@ -31,6 +33,12 @@ MOST_CHANNELS = 200
 MOST_PROBLEMS = 100  # of one line that are looked at to name the first: to list a million takes minutes and gigabytes
 LARGEST_LOG_RATIO = 50.0  # of what two samples can come to
 
+Refusal = Literal["same machine", "other class"]
+_REFUSALS: Mapping[Refusal, str] = {
+    "same machine": "it was the machine that had confirmed, or may have been",
+    "other class": "it was a machine of another class",
+}
+
 Name = Annotated[str, Field(min_length=1, max_length=300)]
 Ratio = Annotated[float, Field(ge=-LARGEST_LOG_RATIO, le=LARGEST_LOG_RATIO)]
 Value = Annotated[float, Field(ge=0, le=LARGEST_SAMPLE)]
@@ -49,6 +57,9 @@ class _Head(_Schema):
     kind: Literal["answers"] = "answers"
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
     question: Digest
+    host: Annotated[str, Field(max_length=300)] = ""  # the machine, as the records of a night name it
+    after: Digest | None = None  # of a second machine: the file of the first, which it goes on from
+    refused: Refusal | None = None  # of a second machine: why it has measured nothing
 
 
 class _Has(_Schema):
@@ -137,8 +148,8 @@ class RecordingBench:
     def runners(self) -> int:
         return self.bench.runners
 
-    def has(self, build: str) -> bool:
-        answer = self.bench.has(build)
+    def has(self, build: str, runner: int = 0) -> bool:
+        answer = self.bench.has(build, runner)
         if build not in self._builds:
             self._builds[build] = answer
             self._asked.append(_Has(build=build, answer=answer))
@@ -186,9 +197,17 @@ class RecordingBench:
         self._asked.append(_OneByOne(tests=tuple(tests), build=build, processes=processes, answer=fit))
         return _ends(fit)
 
-    def write(self, path: Path, question: str) -> None:
-        """All that was asked, when nothing more will be."""
-        lines = [_Head(question=question), *self._asked, _End()]
+    def write(self, path: Path, question: str, host: str = "", after: str | None = None) -> None:
+        """All that was asked of this machine, when nothing more will be. `after`: see RecordedBench."""
+        self._write(path, _Head(question=question, host=host, after=after))
+
+    def write_refused(self, path: Path, question: str, host: str, after: str, refused: Refusal) -> None:
+        """Why a second machine has measured nothing."""
+        self._asked = []
+        self._write(path, _Head(question=question, host=host, after=after, refused=refused))
+
+    def _write(self, path: Path, head: _Head) -> None:
+        lines = [head, *self._asked, _End()]
         scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             scratch.write_text("".join(line.model_dump_json(by_alias=True) + "\n" for line in lines), encoding="utf-8")
@@ -203,13 +222,21 @@ class RecordedBench:
 
     runners = 1
 
-    def __init__(self, path: Path, question: str) -> None:
-        """`path`: the file of answers, which may hold anything. `question`: the digest of what is asked."""
+    def __init__(self, path: Path, question: str, after: str | None = None) -> None:
+        """`path`: the file of answers, which may hold anything. `question`: the digest of what is asked. `after`: of a
+        second machine, the digest of the answers that it has gone on from."""
         self.path = path
-        lines = _read(path)
+        content = _read(path)
+        self.digest = hashlib.sha256(content).hexdigest()
+        lines = _lines(path, content)
         head = _parse(path, 1, lines[0], TypeAdapter(_Head))
         if head.question != question:
             raise AnswersRefused(f"{path.name}: answers another question, of another night or of another state of it")
+        if head.after != after:
+            raise AnswersRefused(f"{path.name}: goes on from other answers than those that have come")
+        if head.refused is not None:
+            raise AnswersRefused(f"the second runner has measured nothing: {_REFUSALS[head.refused]}")
+        self.host = head.host
         found = [_parse(path, number, line, _LINE) for number, line in enumerate(lines[1:], start=2)]
         if not found or not isinstance(found[-1], _End):
             raise AnswersRefused(f"{path.name}: ends early: the machine has not answered all that it was asked")
@@ -227,7 +254,7 @@ class RecordedBench:
         self._left.reverse()
         self._unasked = set(self._builds)
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         if build not in self._builds:
             raise AnswersRefused(f"{self.path.name}: does not say whether build {build} can be measured")
         self._unasked.discard(build)
@@ -281,20 +308,20 @@ def _ends(answer: Mapping[str, Sequence[_Ended]]) -> dict[str, tuple[Ended, ...]
     return {test: tuple(Ended(one.status, values=one.values) for one in each) for test, each in answer.items()}
 
 
-def answers_in(folder: Path, name: str) -> Path:
-    """The one file of answers of this name below a folder of artifacts. Raises AnswersRefused if it is not one plain
-    file there."""
+def answers_in(folder: Path, name: str, job: str = "the confirming job") -> Path:
+    """The one file of answers of this name below a folder of artifacts, which a job was to leave. Raises AnswersRefused
+    if it is not one plain file there."""
     wanted = f"{name}.jsonl"
     found = [Path(where) / wanted for where, _, files in os.walk(folder) if wanted in files]  # follows no link
     if not found:
-        raise AnswersRefused("the confirming job has left no answers: it failed, was cancelled or ran out of time")
+        raise AnswersRefused(f"{job} has left no answers: it failed, was cancelled or ran out of time")
     if len(found) > 1:
         raise AnswersRefused(f"{wanted}: has come {len(found)} times, and nobody can say which is the right one")
     return found[0]
 
 
-def _read(path: Path) -> list[bytes]:
-    """The lines of a plain file that is not too large."""
+def _read(path: Path) -> bytes:
+    """The content of a plain file that is not too large."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
@@ -305,6 +332,10 @@ def _read(path: Path) -> list[bytes]:
         raise AnswersRefused(f"{path.name}: cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_BYTES:
         raise AnswersRefused(f"{path.name}: larger than {LARGEST_BYTES // 2**20} MiB; no night has so many answers")
+    return content
+
+
+def _lines(path: Path, content: bytes) -> list[bytes]:
     lines = content.split(b"\n", MOST_LINES + 1)
     if len(lines) > MOST_LINES + 1:
         raise AnswersRefused(f"{path.name}: has more than {MOST_LINES} lines; no night asks so often")

@@ -67,6 +67,10 @@ def closing_bench(
     return bench
 
 
+class OtherClass(BotError):
+    """This machine is not of the class of the night."""
+
+
 class MachineBench:
     """A `Bench` of one machine.
 
@@ -88,7 +92,7 @@ class MachineBench:
         self.processes_used = 0  # measured for the asks so far, before a kill or after it
         self._asks = 0
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         return self.builds.interpreter(build) is not None
 
     def pairs(
@@ -207,7 +211,7 @@ class MachineBench:
 
     def _require_class(self, found: str) -> None:
         if self.machine_class is not None and found != self.machine_class:
-            raise BotError(
+            raise OtherClass(
                 f"this machine is of class {found}, and the night of class {self.machine_class}: "
                 "confirm it on a machine like those that have measured it"
             )

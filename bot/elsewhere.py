@@ -1,11 +1,13 @@
 """Confirming on another machine than the one that may read the store: the question of a night is left by one job
-(`Asking`), answered by a machine with a GPU and no rights (`answer_question`), and the night is concluded by a job that
-believes of the answers only the numbers (`confirm_by_answers`). docs/actions.md describes the jobs.
+(`Asking`), answered by a machine with a GPU and no rights (`answer_question`), perhaps asked again on a second one
+(`answer_again`), and the night is concluded by a job that believes of the answers only the numbers
+(`confirm_by_answers`). docs/actions.md describes the jobs.
 """
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -24,20 +26,23 @@ from baselines.series import NightSummary
 from baselines.store import Store, open_store
 from baselines.store.interface import check_part
 from baselines.stored_builds import store_build
-from bot.answers import AnswersRefused, RecordedBench, RecordingBench, answers_in
-from bot.bench import ASKS, MachineBench
+from bot.answers import AnswersRefused, RecordedBench, RecordingBench, Refusal, answers_in
+from bot.bench import ASKS, MachineBench, OtherClass
+from bot.both_runners import BothRunners
 from bot.builds_of_nights import BuildsOfNights
 from bot.conclusion import judge_night
 from bot.config import NightlyConfig
 from bot.confirmation import Looked, confirm_looked, look_at_night, outcome_in, rules_of, store_outcome
 from bot.errors import BotError
 from bot.nightly import alone
-from bot.question import digest_of, question_of, read_question, write_question
+from bot.question import Question, digest_of, question_of, read_question, write_question
 from bot.run_request import run_request
+from torchbenchmark.environment import host_name
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.terminal import console
 
 QUESTION = ".json.gz"  # how the file of a question ends
+AGAIN = "-again"  # how the name of the answers of a second machine ends
 
 
 class AskedNight(BaseModel):
@@ -67,7 +72,7 @@ class _NoBench:
 def asks_something(looked: Looked, rules: Rules) -> bool:
     """Whether the night has something to measure. What it leaves behind stays as it was."""
     try:
-        confirm_looked(dataclasses.replace(looked, state=looked.state.model_copy(deep=True)), _NoBench(), rules)
+        confirm_looked(_with_a_state_of_its_own(looked), _NoBench(), rules)
     except _Asked:
         return True
     return False
@@ -124,9 +129,48 @@ def answer_question(config: NightlyConfig, question: Path, into: Path, out: Path
     answered: a start after a kill goes on. What was measured is copied beside the answers, for people to look at.
     """
     asked = read_question(question)
+    with _bench_for(config, asked, asked.run, into, out) as bench:
+        _run(config, asked, bench)
+        bench.write(out, asked.digest, host_name())
+
+
+def answer_again(config: NightlyConfig, question: Path, answers: Path, into: Path, out: Path) -> Refusal | None:
+    """Go through a night by the answers below a folder, measure on this machine what a second one is asked, and write
+    that alone to `out`. Returns why it is no second machine, in which case nothing was measured and `out` says so.
+
+    `into` is as for `answer_question`. Raises AnswersRefused if the first answers are none.
+    """
+    asked = read_question(question)
+    first = RecordedBench(answers_in(answers, question.name.removesuffix(QUESTION)), asked.digest)
+    here = host_name()
+    # Numbered by the answers: those of a confirming job that was started again may ask for something else.
+    with _bench_for(config, asked, f"{asked.run}{AGAIN}-{first.digest[:16]}", into, out) as second:
+        refused: Refusal | None = "same machine" if first.host in ("", here) else None
+        try:
+            if refused is None:
+                _run(config, asked, BothRunners(first, lambda: second))
+                first.require_all_asked()
+        except OtherClass as problem:
+            console.print(str(problem), markup=False, style="yellow")
+            refused = "other class"
+        if refused is None:
+            second.write(out, asked.digest, here, first.digest)
+        else:
+            second.write_refused(out, asked.digest, here, first.digest, refused)
+    return refused
+
+
+def _run(config: NightlyConfig, asked: Question, bench: Bench) -> None:
+    rules = rules_of(config.file, load_policy(config.policy))
+    run_night(asked.seen(), asked.state, bench, rules, asked.candidates(), asked.exact)
+
+
+@contextmanager
+def _bench_for(config: NightlyConfig, asked: Question, name: str, into: Path, out: Path) -> Iterator[RecordingBench]:
+    """The bench of this machine for a question; what it measures lies in a folder of this name until it is answered."""
     folder = into / check_part(asked.machine_class, "class")
     with alone(folder):
-        asks = folder / ASKS / check_part(asked.run, "run")
+        asks = folder / ASKS / check_part(name, "run")
         for left in asks.parent.glob("*"):  # of nights that nobody waits for any more
             if left != asks:
                 shutil.rmtree(left, ignore_errors=True)
@@ -135,11 +179,8 @@ def answer_question(config: NightlyConfig, question: Path, into: Path, out: Path
         for one in asked.pins:
             store_build(store, one.build, one.pin, one.distributions)
         builds = BuildsOfNights(store, folder / "builds", config.subject, asked.measured)
-        bench = RecordingBench(MachineBench(run_request(config), builds, asks, asked.machine_class))
         try:
-            rules = rules_of(config.file, load_policy(config.policy))
-            run_night(asked.seen(), asked.state, bench, rules, asked.candidates(), asked.exact)
-            bench.write(out, asked.digest)
+            yield RecordingBench(MachineBench(run_request(config), builds, asks, asked.machine_class))
         finally:
             _copy_for_people(asks, out.with_name(f"{out.stem}-asks"))
         shutil.rmtree(asks, ignore_errors=True)
@@ -166,11 +207,17 @@ def asked_nights(text: str) -> list[AskedNight]:
 
 
 def confirms(
-    config: NightlyConfig, store: Store, policy: Policy, answers: Path, nights: Sequence[AskedNight]
+    config: NightlyConfig,
+    store: Store,
+    policy: Policy,
+    answers: Path,
+    nights: Sequence[AskedNight],
+    again: Path | None = None,
 ) -> dict[str, Callable[[NightSummary, Report, str], NightOutcome | None]]:
-    """What confirms each night, by its prefix: the answers to its question, if it has asked one."""
+    """What confirms each night, by its prefix: the answers to its question, if it has asked one. `again`: the folder of
+    those of a second machine, where there is to be one."""
     return {
-        night.key: partial(confirm_by_answers, config, store, policy, answers, night.name)
+        night.key: partial(confirm_by_answers, config, store, policy, answers, again, night.name)
         if night.name
         else partial(confirm_without, config, store, policy)
         for night in nights
@@ -182,6 +229,7 @@ def confirm_by_answers(
     store: Store,
     policy: Policy,
     answers: Path,
+    again: Path | None,
     name: str,
     tonight: NightSummary,
     report: Report,
@@ -189,20 +237,61 @@ def confirm_by_answers(
 ) -> NightOutcome | None:
     """Confirm a night by the answers of this name below a folder: what it comes to is worked out here, and stored.
 
-    Where they are missing, or are none to its question, nothing is confirmed, and what waits goes on waiting.
+    Where they are missing, or are none to its question, nothing is confirmed, and what waits goes on waiting. Where
+    those of the second machine are, the night comes to what it comes to with one.
     """
 
-    def recorded(looked: Looked) -> RecordedBench:
-        return RecordedBench(answers_in(answers, name), digest_of(looked))
+    def by_answers(looked: Looked, rules: Rules) -> Looked:
+        path, digest, why = answers_in(answers, name), digest_of(looked), ""
+        if again is not None:
+            try:
+                return _by_both(looked, rules, RecordedBench(path, digest), again, name)
+            except AnswersRefused as problem:  # of either machine: those of the first are looked at again
+                why = str(problem)
+        alone = _with_a_state_of_its_own(looked)
+        first = RecordedBench(path, digest)
+        confirm_looked(alone, first, rules)
+        first.require_all_asked()
+        if why and alone.state.outcome is not None:
+            alone.state.outcome = alone.state.outcome.model_copy(update={"not_asked_elsewhere": why})
+        return alone
 
-    return _confirm(config, store, policy, recorded, tonight, report, canary)
+    return _confirm(config, store, policy, by_answers, tonight, report, canary)
+
+
+def _by_both(looked: Looked, rules: Rules, first: RecordedBench, again: Path, name: str) -> Looked:
+    """The night by the answers of two machines; those of the second are read only if it is asked anything."""
+    digest, found = digest_of(looked), _with_a_state_of_its_own(looked)
+
+    def answers_of_the_second() -> RecordedBench:
+        path = answers_in(again, f"{name}{AGAIN}", "the second confirming job")
+        second = RecordedBench(path, digest, first.digest)
+        if first.host in ("", second.host):
+            raise AnswersRefused(f"{path.name}: is of the machine that had confirmed, or may be")
+        seconds.append(second)
+        return second
+
+    seconds: list[RecordedBench] = []
+    confirm_looked(found, BothRunners(first, answers_of_the_second), rules)
+    for one in (first, *seconds):
+        one.require_all_asked()
+    return found
+
+
+def _with_a_state_of_its_own(looked: Looked) -> Looked:
+    return dataclasses.replace(looked, state=looked.state.model_copy(deep=True))
 
 
 def confirm_without(
     config: NightlyConfig, store: Store, policy: Policy, tonight: NightSummary, report: Report, canary: str
 ) -> NightOutcome | None:
     """Confirm a night that has nothing to measure, or was confirmed before."""
-    return _confirm(config, store, policy, lambda looked: None, tonight, report, canary)
+
+    def by_nothing(looked: Looked, rules: Rules) -> Looked:
+        confirm_looked(looked, _NoBench(), rules)
+        return looked
+
+    return _confirm(config, store, policy, by_nothing, tonight, report, canary)
 
 
 def confirmed_already(store: Store, tonight: NightSummary, report: Report, canary: str) -> NightOutcome | None:
@@ -219,7 +308,7 @@ def _confirm(
     config: NightlyConfig,
     store: Store,
     policy: Policy,
-    bench_for: Callable[[Looked], RecordedBench | None],
+    come_to: Callable[[Looked, Rules], Looked],  # the same, its state what the night comes to
     tonight: NightSummary,
     report: Report,
     canary: str,
@@ -233,11 +322,7 @@ def _confirm(
         return NightOutcome(night=tonight.started, waiting=waiting, not_measured=why)
 
     try:
-        recorded = bench_for(looked)
-        bench: Bench = _NoBench() if recorded is None else recorded
-        confirm_looked(looked, bench, rules_of(config.file, policy))
-        if recorded is not None:
-            recorded.require_all_asked()
+        looked = come_to(looked, rules_of(config.file, policy))
     except AnswersRefused as problem:
         return not_measured(str(problem))
     except _Asked:

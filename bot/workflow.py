@@ -56,6 +56,7 @@ def register(app: typer.Typer) -> None:
         ("measure", measure_command),
         ("conclude", conclude_command),
         ("confirm", confirm_command),
+        ("confirm-again", confirm_again_command),
         ("decide", decide_command),
         ("watchdog", watchdog_command),
     ):
@@ -207,10 +208,38 @@ def confirm_command(
         answer_question(load_config(config), question, into, out)
 
 
+def confirm_again_command(
+    question: Annotated[Path, typer.Argument(help="The file that `conclude` has left.")],
+    answers: Annotated[Path, typer.Option(help="The folder into which the answers of `confirm` were downloaded.")],
+    into: Annotated[Path, typer.Option(help="The folder for builds, kept for other nights, and for what is measured.")],
+    out: Annotated[Path, typer.Option(help="The file of answers to write.")],
+    config: ConfigOption = Path("nightly.yaml"),
+) -> None:
+    """Ask what `confirm` has confirmed once more, on another machine of the class. A start after a kill goes on. Exit
+    code 0: all is answered, or this is no other machine of the class, and nothing was measured."""
+    from bot.elsewhere import answer_again  # numpy and scipy take longer than most commands do
+
+    end_children_on_termination()
+    forget_command_files()  # the builds are not ours
+    with _step("confirm again"):
+        refused = answer_again(load_config(config), question, answers, into, out)
+    if refused is not None:
+        annotate("warning", "no second runner", f"nothing was measured here, as this is the {_NO_SECOND[refused]}")
+
+
+_NO_SECOND = {
+    "same machine": "machine that has confirmed, or may be: give the label to other machines only",
+    "other class": "wrong class of machine: give the label to machines of the nightly's class only",
+}
+
+
 def decide_command(
     answers: Annotated[Path, typer.Argument(help="The folder into which the answers were downloaded.")],
     nights: Annotated[str, typer.Option(help="The output `nights` of `conclude`.")],
     issues: IssuesOption,
+    again: Annotated[
+        Path | None, typer.Option(help="The folder of the answers of second runners, where there is to be one.")
+    ] = None,
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
     """Conclude nights by the answers that have come, also if none has. Exit code 0: clean, or a regression; 2: broken.
@@ -224,7 +253,7 @@ def decide_command(
         asked = asked_nights(nights)
         store, policy = open_store(chosen.store), load_policy(chosen.policy)
         with alone(chosen.work):
-            how = confirms(chosen, store, policy, answers, asked)
+            how = confirms(chosen, store, policy, answers, asked, again)
             code = max(conclude_nights(chosen, store, policy, how, tracker))
     _tell_conclusion(code, summary())
     raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
@@ -253,6 +282,8 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
     )
     if report.confirmation is not None and report.confirmation.not_measured:
         annotate("warning", "not measured again", report.confirmation.not_measured)
+    if report.confirmation is not None and report.confirmation.not_asked_elsewhere:
+        annotate("warning", "not asked on a second runner", report.confirmation.not_asked_elsewhere)
     canaries = summary["canaries"]
     if canaries is not None and (canaries["moved"] or canaries["failing"]):
         annotate("warning", "canaries", canaries["sentence"])

@@ -146,12 +146,13 @@ class ScriptedBench:
     ended: Callable[[str, str, int], Ended] = lambda test, build, number: Ended(Status.OK)
     runners: int = 1
     gone: Collection[str] = ()  # builds that cannot be measured any more
+    gone_there: Collection[str] = ()  # on the other runner
     asked: list[tuple[PairsWanted, int]] = field(default_factory=list)  # with the pairs that each call gave
     calls: list[tuple[int, int, int]] = field(default_factory=list)  # (how many wanted, rounds, runner)
     measured: list[tuple[str, str]] = field(default_factory=list)
 
-    def has(self, build: str) -> bool:
-        return build not in self.gone
+    def has(self, build: str, runner: int = 0) -> bool:
+        return build not in (self.gone_there if runner else self.gone)
 
     def pairs(
         self, wanted: Sequence[PairsWanted], rounds: int, decided: Decided, runner: int = 0

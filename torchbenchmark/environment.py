@@ -178,13 +178,18 @@ def describe_environment(interpreter: Interpreter, device: str) -> Environment:
         "measuring_code": measuring_code_hash(),
         **{f"lock.{name}": version for name, version in interpreter.lock.items()},
     }
-    observed = {"host": socket.gethostname(), "load_1min": f"{os.getloadavg()[0]:.2f}"}
+    observed = {"host": host_name(), "load_1min": f"{os.getloadavg()[0]:.2f}"}
     if device == "cuda":
         stable, moving = _gpu_facts()
         facts |= stable
         observed |= moving
     facts = {name: value for name, value in facts.items() if value}
     return Environment(fingerprint=_digest(facts)[:12], facts=facts, observed=observed)
+
+
+def host_name() -> str:
+    """By which the runners of a class are told from each other."""
+    return socket.gethostname()
 
 
 def machine_class(interpreter: Interpreter, device: str, threads: int) -> str:

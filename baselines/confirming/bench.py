@@ -41,8 +41,8 @@ class Bench(Protocol):
     def runners(self) -> int:
         """How many machines can be asked tonight; 0 is the one that the nightly ran on."""
 
-    def has(self, build: str) -> bool:
-        """Whether a build can still be measured."""
+    def has(self, build: str, runner: int = 0) -> bool:
+        """Whether a build can still be measured on that machine."""
 
     def pairs(
         self, wanted: Sequence[PairsWanted], rounds: int, decided: Decided, runner: int = 0

@@ -1,6 +1,6 @@
 """The candidates of a night: which series are far enough to be measured again, against which build, and what came."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from baselines.screening.shift_test import BoolArray
 _FIRST = 1e6  # above any score
 
 
-def try_candidates(tonight: Tonight) -> None:
+Confirmed = tuple[int, Pending]  # a series by its row, and what waits to be asked again of it
+
+
+def try_candidates(tonight: Tonight) -> list[Confirmed]:
+    """What was confirmed and waits for another night, if no other runner is asked."""
     seen, state, rules = tonight.seen, tonight.state, tonight.rules
     scores = moved(tonight.rows)
     passed, admitted = _admitted(tonight, scores)
@@ -77,23 +81,24 @@ def try_candidates(tonight: Tonight) -> None:
             tonight.rest(one, float(scores.score[row]))  # pairs could be measured tonight, but not of this
     state.accounts.confirmed += len(confirmed)
     urgent = {row for row, _ in confirmed if _urgency(by_key[seen.series[row]], rules) in rules.at_once}
-    _ask_tonight(tonight, confirmed, urgent)
+    ask_for_persistence(tonight, [one for one in _alone(tonight, confirmed) if one[0] in urgent], 0)
+    return [(row, one) for row, one in confirmed if row not in urgent]
 
 
-def _ask_tonight(tonight: Tonight, confirmed: Sequence[tuple[int, Pending]], urgent: Collection[int]) -> None:
-    """What was confirmed is asked again on another runner; where there is none, what cannot wait is asked here. What a
-    build may have brought with most others waits to be told with them."""
-    build, elsewhere = tonight.state.build, tonight.bench.runners > 1
-    ask_for_persistence(
-        tonight,
-        [
-            (row, one)
-            for row, one in confirmed
-            if (elsewhere or row in urgent)
-            and (build is None or build.kind != one.kind or not one.onset.low <= build.night <= one.onset.high)
-        ],
-        1 if elsewhere else 0,
-    )
+def ask_another_runner(tonight: Tonight, confirmed: Sequence[Confirmed]) -> None:
+    """What was confirmed tonight is asked again on another runner, if there is one that can have its builds."""
+    if tonight.bench.runners > 1:
+        ask_for_persistence(tonight, _alone(tonight, confirmed), 1)
+
+
+def _alone(tonight: Tonight, confirmed: Sequence[Confirmed]) -> list[Confirmed]:
+    """What a build may have brought with most others waits to be told with them."""
+    build = tonight.state.build
+    return [
+        (row, one)
+        for row, one in confirmed
+        if build is None or build.kind != one.kind or not one.onset.low <= build.night <= one.onset.high
+    ]
 
 
 def _urgency(result: Tried, rules: Rules) -> Urgency:

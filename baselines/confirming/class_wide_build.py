@@ -80,7 +80,7 @@ def conclude_build(tonight: Tonight) -> None:
     tonight.look()
 
 
-def dated_with_a_build(tonight: Tonight, there: Sequence[Found]) -> Sequence[Found]:
+def dated_with_a_build(tonight: Tonight, there: Sequence[Found], runner: int) -> Sequence[Found]:
     """A build that lately moved most of the class is asked first about what else is found of its kind: what was
     dated beside it belongs to it if pairs of that build and the one before say so."""
     seen = tonight.seen
@@ -93,7 +93,7 @@ def dated_with_a_build(tonight: Tonight, there: Sequence[Found]) -> Sequence[Fou
     for filed in builds:
         at = seen.position(filed.onset.low)
         pair = seen.builds[at - 1], seen.builds[at]
-        if pair[0] == pair[1] or not all(map(tonight.bench.has, pair)):
+        if pair[0] == pair[1] or not all(tonight.bench.has(build, runner) for build in pair):
             continue
         asked = [
             index
@@ -112,7 +112,7 @@ def dated_with_a_build(tonight: Tonight, there: Sequence[Found]) -> Sequence[Fou
             )
             for index in asked
         ]
-        moved_by_it, spent = are_there(trials, tonight.bench, tonight.rules)
+        moved_by_it, spent = are_there(trials, tonight.bench, tonight.rules, runner)
         tonight.spend(spent)
         for index, was_it in zip(asked, moved_by_it, strict=True):
             if was_it:

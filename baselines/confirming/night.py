@@ -1,4 +1,6 @@
 """One night, from what it measured to what is filed: the environment, what waits, the new candidates, in this order.
+Another machine is asked last, so that it can be one that begins when the first has ended; the first is asked the same
+whether there is another or not.
 
 What was filed in the state before is never taken back. Asked again with the same state and a bench that answers the
 same, a night comes to the same: a killed one goes on.
@@ -9,7 +11,7 @@ from collections.abc import Sequence
 from baselines.confirming.against_itself import hold_against_itself
 from baselines.confirming.bench import Bench
 from baselines.confirming.bridging import look_at_environment
-from baselines.confirming.candidates import try_candidates
+from baselines.confirming.candidates import ask_another_runner, try_candidates
 from baselines.confirming.class_wide_build import conclude_build
 from baselines.confirming.eras import align_environments, align_newcomers, forget_environments, meet_environments
 from baselines.confirming.exact import ExactChange, ask_exact
@@ -48,9 +50,10 @@ def run_night(
         look_at_environment(tonight)
     ask_exact(tonight, exact)
     ask_the_waiting(tonight)
-    try_candidates(tonight)
+    confirmed = try_candidates(tonight)
     if not tonight.is_young:
         hold_against_itself(tonight)
+    ask_another_runner(tonight, confirmed)
     forget_environments(tonight)
     state.last_night = seen.tonight
     state.filed = state.filed[-KEPT_FILED:]

@@ -41,7 +41,7 @@ class Rules:
     persistent_at: float = 20.0  # E of new pairs on another runner or night
     persistent_pairs: int = 12
     interval_pairs: int = 12
-    at_once: frozenset[Urgency] = frozenset()  # what is asked again the same night here, if there is no other runner
+    at_once: frozenset[Urgency] = frozenset()  # what is asked again the same night here
     severe_above: float = math.log(1.07)  # of a regression
     level: float = 0.95  # of the interval that people see
 

@@ -33,9 +33,11 @@ def ask_the_waiting(tonight: Tonight) -> None:
 
 
 def ask_for_persistence(tonight: Tonight, waiting: Sequence[tuple[int, Pending]], runner: int) -> None:
+    seen, state = tonight.seen, tonight.state
+    if runner:
+        waiting = [one for one in waiting if _can_be_had(tonight, one[1], runner)]
     if not waiting:
         return
-    seen, state = tonight.seen, tonight.state
     trials = [
         Trial(
             seen.series[row],
@@ -70,8 +72,14 @@ def ask_for_persistence(tonight: Tonight, waiting: Sequence[tuple[int, Pending]]
         if state.build is not None and tonight.names[row] in state.build.effects:
             state.build.effects[tonight.names[row]] = 0.0  # beyond this level, which tonight's build is in
     if there:
-        file_changes(tonight, dated_with_a_build(tonight, there))
+        file_changes(tonight, dated_with_a_build(tonight, there, runner))
         tonight.look()
+
+
+def _can_be_had(tonight: Tonight, one: Pending, runner: int) -> bool:
+    """Whether another runner has the builds; the one of the night has measured them."""
+    seen = tonight.seen
+    return all(tonight.bench.has(build, runner) for build in (seen.builds[seen.position(one.base)], seen.builds[-1]))
 
 
 def _level_at(tonight: Tonight, row: int, pending: Pending) -> float:

@@ -127,7 +127,7 @@ def ask_again(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) 
     return both, spent + sum(count for _, count in shown)
 
 
-def are_there(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int = 0) -> tuple[list[bool], int]:
+def are_there(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> tuple[list[bool], int]:
     """Whether new pairs show each change, one by one and at a smaller error; and the pairs of processes spent."""
     verdicts, spent = _asked(trials, bench, rules, runner)
     return [verdict == "confirmed" for verdict in verdicts], spent

@@ -177,7 +177,7 @@ def test_a_number_that_no_file_may_hold_is_left_out_on_both_sides(tmp_path):
     class Odd:
         runners = 1
 
-        def has(self, build):
+        def has(self, build, runner=0):
             return True
 
         def pairs(self, wanted, rounds, decided, runner=0):

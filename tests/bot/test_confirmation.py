@@ -35,7 +35,7 @@ class Scripted:
     def __init__(self, effects, gone=(), ends=None):
         self.effects, self.gone, self.asked, self.ends = effects, gone, [], ends or {}
 
-    def has(self, build):
+    def has(self, build, runner=0):
         return build not in self.gone
 
     def pairs(self, wanted, rounds, decided, runner=0):

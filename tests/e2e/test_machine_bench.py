@@ -14,7 +14,7 @@ from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 from slow_build import make_slow_build
 
 from baselines.confirming.bench import PairsWanted
-from bot.bench import MachineBench
+from bot.bench import MachineBench, OtherClass
 from bot.errors import BotError
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.paired.pairs_file import read_pairs
@@ -143,7 +143,7 @@ def test_what_cannot_be_measured_is_told_before_anything_is(folder, pythons):
             ask()
     elsewhere = bench_in(folder, pythons)
     elsewhere.machine_class, elsewhere.folder = "cpu-of-the-night", folder / "elsewhere"
-    with pytest.raises(BotError, match=r"this machine is of class cpu-.*, and the night of class cpu-of-the-night"):
+    with pytest.raises(OtherClass, match=r"this machine is of class cpu-.*, and the night of class cpu-of-the-night"):
         elsewhere.pairs([PairsWanted(DLRM, usual, usual)], 2, lambda so_far: ())
     assert not [path for name in ("asks", "elsewhere") for path in (folder / name).glob("*.jsonl")]
 

@@ -18,16 +18,18 @@ FILES = [*WORKFLOWS, *ACTIONS]
 
 # Every finding that is ignored, and how often. Each comment gives its reason.
 IGNORED = {
-    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 6,
+    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 7,
     ("watchdog.yml", "self-repository", "act, which the tests use, knows no $/"): 2,
 }
 READS = {"contents": "read"}
+MEASURING = ("measure", "confirm", "confirm-again")
 PERMISSIONS = {
     ("ci.yml", "test"): READS,
     ("nightly.yml", "plan"): {**READS, "id-token": "write"},
     ("nightly.yml", "measure"): READS,
     ("nightly.yml", "detect"): {**READS, "id-token": "write"},
     ("nightly.yml", "confirm"): READS,
+    ("nightly.yml", "confirm-again"): READS,
     ("nightly.yml", "decide"): {**READS, "id-token": "write"},
     ("nightly.yml", "file"): {**READS, "issues": "write"},
     ("watchdog.yml", "look"): {**READS, "id-token": "write"},
@@ -171,14 +173,23 @@ def test_the_constraints_pin_the_pip_that_the_actions_bring():
     assert re.search(r"^pip==\d", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["measure", "confirm"])
+@pytest.mark.parametrize("name", MEASURING)
 def test_a_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happens(name):
     job = jobs()["nightly.yml", name]
-    assert job["runs-on"] == ["self-hosted", "gpu"]
+    second = "${{ vars.TORCHBENCH_SECOND_RUNNER }}"  # another label, so that it is another machine
+    assert job["runs-on"] == ["self-hosted", second if name == "confirm-again" else "gpu"]
     assert job["strategy"]["fail-fast"] is False
     last = job["steps"][-1]
     assert "upload-artifact" in last["uses"] and last["if"] == "always()"
-    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] not in ("measure", "confirm"))
+    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] not in MEASURING)
+
+
+def test_a_second_runner_is_asked_only_where_a_label_is_named_and_the_night_ends_without_it():
+    again, decide = jobs()["nightly.yml", "confirm-again"], jobs()["nightly.yml", "decide"]
+    assert again["if"].endswith(" && vars.TORCHBENCH_SECOND_RUNNER != '' }}") and "!cancelled()" in again["if"]
+    assert again["needs"] == ["detect", "confirm"] and "confirm-again" in decide["needs"]
+    names = {step["with"]["name"] for step in again["steps"] if "upload-artifact" in step.get("uses", "")}
+    assert not any(name.startswith("answers-") for name in names), "of its artifacts none is taken for one of confirm's"
 
 
 def test_a_night_ends_and_is_filed_whatever_became_of_its_confirming():

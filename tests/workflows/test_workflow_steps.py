@@ -150,6 +150,17 @@ def test_what_looks_slower_is_asked_of_another_machine_and_decided_by_what_that_
     store.rename(job.folder / "store")
     assert [json.loads(line).get("answer") for line in answers.read_text().splitlines()[1:-1]] == [False, False]
 
+    ended = job.step(
+        "workflow", "confirm-again", "questions/confirm-1.json.gz",
+        "--answers", "answers", "--into", "kept", "--out", "confirm-1-again.jsonl",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+    (warning,) = obeyed(ended.stdout)
+    assert warning.startswith(
+        "::warning title=no second runner::nothing was measured here, as this is the machine that"
+    )
+    assert '"refused":"same machine"' in (job.folder / "confirm-1-again.jsonl").read_text()
+
     ended = job.step("workflow", "decide", "answers", "--nights", outputs["nights"], "--issues", "issues.json")
     assert ended.returncode == 0, ended.stdout
     (warning,) = obeyed(ended.stdout)

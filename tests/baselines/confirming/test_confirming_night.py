@@ -56,7 +56,7 @@ def test_with_a_second_runner_it_is_filed_the_same_night_by_pairs_of_that_runner
     bench = ScriptedBench(shifted(SIZE, 3), runners=2)
     _, (first, second) = run_on(step_of(10, 3), 50, [bench] * 2)
     assert [one.series for one in first.filed] == [(NAMES[3],)] and second.filed == []
-    assert [runner for _, _, runner in bench.calls] == [0, 1, 1, 0, 0], "tried here, asked and measured there, A/A"
+    assert [runner for _, _, runner in bench.calls] == [0, 0, 1, 1, 0], "tried here, A/A, then asked and measured there"
 
 
 def test_what_the_other_runner_or_night_does_not_show_is_not_filed():

@@ -24,7 +24,7 @@ def broken() -> ScriptedBench:
     return ScriptedBench(lambda wanted, number, runner: None)
 
 
-def night(logs, number, asked, state=None, window=150, **others):
+def night(logs, number, asked, state=None, window=150, rules=RULES, **others):
     """The state after a night, and its outcome."""
     whole = seen_of_logs(logs, until=number, **others)
     state = state or known_state(whole)
@@ -33,7 +33,7 @@ def night(logs, number, asked, state=None, window=150, **others):
         cut = {name: getattr(whole, name)[begin:] for name in ("nights", "builds", "environments", "runners")}
         cut |= {"variances": whole.variances[:, begin:]}
         whole = seen_of_logs(whole.logs[:, begin:], **cut)
-    return state, run_night(whole, state, asked, RULES)
+    return state, run_night(whole, state, asked, rules)
 
 
 def confirmed_on(logs=STEP, number=50) -> ClassState:
@@ -60,6 +60,28 @@ def test_a_second_runner_that_fails_leaves_the_question_to_the_next_night():
     assert outcome.filed == [] and state.series[NAME].pending is not None
     _, outcome = night(STEP, 51, dead, state)
     assert [one.series for one in outcome.filed] == [(NAME,)]
+
+
+def test_a_second_runner_that_cannot_have_a_build_leaves_the_question_to_the_next_night():
+    lacking = ScriptedBench(shifted(0.03, 3), runners=2, gone_there=[f"build{number}" for number in range(50)])
+    state, outcome = night(STEP, 50, lacking)
+    assert outcome.filed == [] and state.series[NAME].pending is not None
+    assert {runner for _, _, runner in lacking.calls} == {0}
+    _, outcome = night(STEP, 51, lacking, state)
+    assert [one.series for one in outcome.filed] == [(NAME,)]
+
+
+def test_the_first_runner_is_asked_the_same_whether_there_is_another_or_not():
+    for rules in (Rules(), Rules(at_once=frozenset({"regression"}))):
+        asked = []
+        for runners in (1, 2):
+            one = bench()
+            one.runners = runners
+            _, outcome = night(STEP, 50, one, rules=rules)
+            assert len(outcome.filed) == (runners == 2 or rules.at_once != frozenset())
+            asked.append([call for call in one.calls if call[2] == 0])
+            assert one.calls[: len(asked[-1])] == asked[-1], "and before the other"
+        assert asked[0] == asked[1]
 
 
 def test_pairs_that_fail_after_the_change_was_there_again_leave_it_waiting_for_its_interval():

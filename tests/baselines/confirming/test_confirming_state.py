@@ -110,7 +110,7 @@ class Flaky(FleetBench):
         self._dead = self._chance.random() < 0.15
         self._gone = {build for build in range(night) if self._chance.random() < 0.2}
 
-    def has(self, build: str) -> bool:
+    def has(self, build: str, runner: int = 0) -> bool:
         return int(build.removeprefix("build")) not in self._gone
 
     def pairs(self, wanted, rounds, decided, runner=0):
