@@ -23,9 +23,9 @@ def effect_table(comparison: Comparison) -> Table:
     """A row per test and judged channel."""
     table = Table(box=None)
     for heading in _HEADINGS:
-        table.add_column(
-            heading, justify="right" if heading in ("base", "head", "change", "interval", "pairs") else "left"
-        )
+        number = heading in ("base", "head", "change", "interval", "pairs")
+        # Where it is drawn anew in place it is no wider than the terminal; then nothing is cut.
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for effect in ordered(comparison.effects):
         table.add_row(*(Text(cell) for cell in _cells(effect)), style=STYLES.get(effect.verdict))
     return table
