@@ -114,9 +114,11 @@ def verdict_line(comparison: Comparison) -> str:
     if waiting:
         parts.append(f"inconclusive: {len(waiting)} of {len(comparison.effects)} intervals")
     changed = sum(count.verdict == "changed" for count in comparison.counts)
+    if not parts and (comparison.effects or not changed):  # the verdict is of these, and not of a count
+        parts.append(f"{comparison.verdict}: {counted(len(comparison.effects), 'interval')}")
     if changed:
         parts.append(f"{counted(changed, 'exact count')} changed")
-    told = "; ".join(parts) or f"{comparison.verdict}: {counted(len(comparison.effects), 'interval')}"
+    told = "; ".join(parts)
     return told if told.startswith(f"{comparison.verdict}: ") else f"{comparison.verdict}: {told}"
 
 

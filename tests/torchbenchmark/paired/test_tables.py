@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from test_comparison import made
 
-from torchbenchmark.paired.comparison import Criterion, compare
+from torchbenchmark.paired.comparison import Count, Criterion, compare
 from torchbenchmark.paired.tables import effect_table, lines, verdict_line
 
 CPU = {"tests": ["test_eval[a-cpu-eager]", "test_eval[b-cpu-eager]"], "device": "cpu", "channel": "cpu_time"}
@@ -44,3 +44,10 @@ def test_a_table_that_is_kept_within_a_narrow_terminal_cuts_no_test():
     shown = terminal.file.getvalue()
     width = shown.index("channel")
     assert "".join(line[:width].strip() for line in shown.splitlines()[1:]) == test
+
+
+def test_a_count_that_changed_stands_beside_the_verdict_and_is_not_taken_for_what_it_is_of():
+    changed = Count(test=CPU["tests"][0], channel="operators", verdict="changed", base=(834.0,), head=(1044.0,))
+    alone = compare(made(1, 1, 0.01, tests=CPU["tests"][:1], device="cpu", channel="cpu_time"), JUDGED)
+    told = verdict_line(alone.model_copy(update={"counts": (changed,)}))
+    assert told == "not measured: 1 interval; 1 exact count changed"
