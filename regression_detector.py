@@ -436,7 +436,7 @@ def _judge(
         worst = sorted(slower, key=lambda row: -row.change)
         findings.append(f"slower by over {_limit(per_test)}: {few([f'{row.test} {row.change:+.1%}' for row in worst])}")
     if total is not None and _total_moved(total.score, total_limit) is State.SLOWER:
-        findings.append(f"total {total.score:.1f}, over {_limit(total_limit)} below {TARGET:.0f}")
+        findings.append(f"total {total.score:.1f}, more than {_limit(total_limit)} below {TARGET:.0f}")
     if tonight.missing_shards:
         absent = sum(summary.absent for summary in tonight.tests.values())
         findings.append(f"{missing_shards_text(tonight.missing_shards)}, {absent} of {len(tonight.tests)} tests")

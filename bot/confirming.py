@@ -83,7 +83,7 @@ def _find(store: Store, suite: str, night: str | None, machine_class: str | None
         return chronological(newest)[-1].key
     found = [prefix for one in classes for prefix in list_runs(store, suite, one) if _is(prefix, night)]
     if not found:
-        raise BotError(f"{store.location}: no night {night} of {where}; see `torchbench baseline list`")
+        raise BotError(f"{store.location}: no night {night} of {where}; see `torchbench baseline history`")
     if len(found) > 1:
         raise BotError(f"{night} is {len(found)} nights of {where}, so name the run or the --class: {few(found)}")
     return found[0]

@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
 
 
 def nightly_command(config: ConfigOption = Path("nightly.yaml")) -> None:
-    """Measure tonight's build, compare it with the nights before, and file what got slower.
+    """Measure tonight's build, compare it with the nights before, confirm what is suspected, and file that.
 
     Exit code 0: clean, 1: regression, 2: broken.
     """

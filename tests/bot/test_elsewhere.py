@@ -239,7 +239,7 @@ def test_the_command_confirms_a_stored_night_once(nights, monkeypatch):
     for night, machine_class, said in (
         ("r0003", None, "is no night to confirm any more: that of 2026-03-05"),
         ("2026-03-05", "cpu-4t", "was confirmed already"),
-        ("2026-03-30", None, "no night 2026-03-30 of smoke"),
+        ("2026-03-30", None, "no night 2026-03-30 of smoke; see `torchbench baseline history`"),
         ("r0", None, "no night r0 of smoke"),
         (None, "gpu", "no nights of smoke on gpu"),
     ):

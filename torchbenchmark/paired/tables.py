@@ -23,9 +23,9 @@ def effect_table(comparison: Comparison) -> Table:
     """A row per test and judged channel."""
     table = Table(box=None)
     for heading in _HEADINGS:
-        table.add_column(
-            heading, justify="right" if heading in ("base", "head", "change", "interval", "pairs") else "left"
-        )
+        number = heading in ("base", "head", "change", "interval", "pairs")
+        # Where it is drawn anew in place it is no wider than the terminal; then nothing is cut.
+        table.add_column(heading, justify="right" if number else "left", overflow="fold")
     for effect in ordered(comparison.effects):
         table.add_row(*(Text(cell) for cell in _cells(effect)), style=STYLES.get(effect.verdict))
     return table
@@ -114,9 +114,11 @@ def verdict_line(comparison: Comparison) -> str:
     if waiting:
         parts.append(f"inconclusive: {len(waiting)} of {len(comparison.effects)} intervals")
     changed = sum(count.verdict == "changed" for count in comparison.counts)
+    if not parts and (comparison.effects or not changed):  # the verdict is of these, and not of a count
+        parts.append(f"{comparison.verdict}: {counted(len(comparison.effects), 'interval')}")
     if changed:
         parts.append(f"{counted(changed, 'exact count')} changed")
-    told = "; ".join(parts) or f"{comparison.verdict}: {counted(len(comparison.effects), 'interval')}"
+    told = "; ".join(parts)
     return told if told.startswith(f"{comparison.verdict}: ") else f"{comparison.verdict}: {told}"
 
 
