@@ -58,13 +58,17 @@ def confirm_command(
 def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str | None, issues: Path | None) -> int:
     """Confirm and conclude a stored night. Returns the exit code; raises BotError if it was concluded already."""
     from bot.bench import ASKS
-    from bot.confirmation import confirm_here  # numpy and scipy take longer than most commands do
+    from bot.confirmation import (
+        confirm_closings_here,
+        confirm_here,
+    )  # numpy and scipy take longer than most commands do
 
     store, policy = open_store(config.store, must_exist=True), load_policy(config.policy)
     run = load_run(store, _find(store, load_suite(config.suite).name, night, machine_class))
     _require_not_overtaken(store, run)
     tracker = open_tracker(config) if issues is None else IssueFile(issues)
-    code = conclude(config, store, policy, run, tracker, confirm=partial(confirm_here, config, store, policy))
+    confirm, closings = partial(confirm_here, config, store, policy), partial(confirm_closings_here, config, store)
+    code = conclude(config, store, policy, run, tracker, confirm=confirm, confirm_closings=closings)
     shutil.rmtree(config.work / ASKS / run.header.run, ignore_errors=True)
     return code
 

@@ -182,10 +182,11 @@ def apply_report(
         left = dict(_findings(report, kind, alerts))
         signals = _signals(report) if kind == "regression" else {}
         known = {test for alert in alerts if alert.kind == kind and alert.is_open for test in alert.tests}
+        over = _accepted_meanwhile(alerts, kind, report) - signals.keys()
         left = {
             test: told
             for test, told in left.items()
-            if test in known or _is_to_be_filed(kind, report, signals.get(test), rules)
+            if test in known or (test not in over and _is_to_be_filed(kind, report, signals.get(test), rules))
         }
         for alert in sorted(_takers(alerts, kind, report), key=lambda alert: not alert.is_open):
             mine = {test: left.pop(test) for test in list(left) if _takes(alert, test, report, signals.get(test))}
@@ -196,6 +197,17 @@ def apply_report(
             after[new.key] = new
     before = {alert.key: alert for alert in alerts}
     return tuple(_revised(before.get(key), alert, report, show) for key, alert in after.items())
+
+
+def _accepted_meanwhile(alerts: Iterable[Alert], kind: Kind, report: Report) -> set[str]:
+    """Tests whose level was accepted after tonight began, which is judged by what was normal before: what the limits
+    call slower is what was accepted."""
+    return {
+        test
+        for alert in alerts
+        if alert.kind == kind and alert.accepted is not None and alert.accepted.at > report.tonight.started
+        for test in alert.tests
+    }
 
 
 def _revised(before: Alert | None, after: Alert, report: Report, show: Callable[[Alert], str]) -> Alert:

@@ -4,8 +4,8 @@ import math
 from datetime import timedelta
 
 import pytest
-from night_factory import FIRST_NIGHT, A, B, run_of
-from test_alerts import GOOD, Diary
+from night_factory import FIRST_NIGHT, A, B, equal_weights, night_of, run_of
+from test_alerts import GOOD, POLICY, Diary
 from test_confirmation import Class, Scripted, values
 from typer.testing import CliRunner
 
@@ -18,7 +18,8 @@ from bot import alerts_command
 from bot.accepting import accept_alert, nights_of_alerts
 from bot.errors import BotError
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import Alert, masks
+from bot.github.alerts import Alert, apply_report, masks
+from regression_detector import detect
 from torchbenchmark.terminal import new_app
 
 WHERE = ("smoke", "cpu-4t")
@@ -132,6 +133,20 @@ def test_without_confirmation_an_alert_of_the_limits_is_accepted_from_the_night_
     assert report.verdict == "clean" and report.baseline.build == "build0009"
     report = diary.night(11, {A: 1.9})
     assert report.verdict == "regression" and len(diary.alerts) == 2
+
+
+def test_what_is_accepted_while_a_night_is_measured_is_no_new_alert_of_that_night(tmp_path):
+    diary, store = Diary(), open_store(str(tmp_path))
+    diary.nights(range(7))
+    diary.nights(range(7, 10), {A: 1.5})
+    keep(store, diary.alerts)
+    accept_alert(store, *WHERE, diary.alerts[0].key, by="ada", now=at(10) + timedelta(hours=1))
+    tonight = night_of(10, {**GOOD, A: 1.5, B: 1.5})
+    alerts = read_alerts(store, *WHERE)
+    report = detect(tonight, diary.history, POLICY, masks=masks(alerts, at(10)), weights=equal_weights)
+    assert set(report.tests(State.SLOWER)) == {A, B}, "judged by what was normal before"
+    old, new = apply_report(alerts, report, now=at(10) + timedelta(hours=2))
+    assert old == alerts[0] and new.is_open and new.tests == (B,)
 
 
 def test_an_accepted_level_is_what_is_normal_inside_a_segment_that_a_workload_began_too():

@@ -1,6 +1,7 @@
 """The whole conclusion of nights with a scripted machine: an issue is closed by pairs, and no start asks one twice."""
 
 import math
+import sys
 
 import pytest
 from night_factory import A, run_of
@@ -63,3 +64,21 @@ def test_an_issue_is_closed_by_pairs_and_a_start_after_a_kill_asks_no_pair_again
     assert code == 0 and closing.asked == []
     assert "and gone by 6 pairs of the build from before it and tonight's" in issue.read_text()
     assert f"recovered: {A} cpu_time against the build of 2026-03-03 02:00: gone" in capsys.readouterr().out
+
+
+def test_a_night_killed_before_its_pairs_were_asked_closes_nothing_and_the_next_one_asks(night, monkeypatch):
+    """It was confirmed already, and the next night concludes it first."""
+    for day in range(7):
+        night(day)
+
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sys.modules[__name__], "confirm_closings", killed)
+        with pytest.raises(KeyboardInterrupt):
+            night(7)
+    (issue,) = night.outbox.glob("*.md")
+    _, closing = night(8)
+    assert closing.asked and "pairs are asked the next night" in issue.read_text()
+    assert "and gone by 6 pairs of the build from before it and tonight's" in issue.read_text()

@@ -279,6 +279,24 @@ def test_a_night_killed_after_it_was_confirmed_and_before_it_was_filed_is_filed_
     assert [one.key for one in nights.issues] == [issue.key]
 
 
+@pytest.mark.parametrize("left", [0.0, 0.4])
+def test_the_command_asks_pairs_before_an_alert_closes(nights, monkeypatch, left):
+    for day in range(3):
+        nights.night(usual(day), Scripted({}))
+    for day in (3, 4):
+        nights.night({A: values(1.5, day), B: values(1.0, day)}, Scripted({A: 0.4}))
+    for day in (5, 6):
+        nights.night(usual(day), Scripted({}))
+    assert nights.issues[0].is_open
+    nights.stored(usual(7))
+    closing = Scripted({A: left})
+    monkeypatch.setattr(confirmation, "bench_of_night", lambda *given: Scripted({}))
+    monkeypatch.setattr(confirmation, "closing_bench", lambda *given: closing)
+    confirm_stored(nights.config, None, None, nights.folder / "issues.json")
+    assert [test for asked in closing.asked for test, _, _ in asked] == [A]
+    assert nights.issues[0].is_open == (left > 0)
+
+
 def test_where_nothing_can_be_measured_a_class_that_is_confirmed_is_not_judged_by_the_limits(nights):
     tracker = IssueFile(nights.folder / "issues.json")
     for day in range(3):
