@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 from small_fleet import CHANNEL, ScriptedBench, calm, known_state, seen_of_logs, shifted, stepped, when
 
+from baselines.confirming.class_wide_build import dated_with_a_build
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
-from baselines.confirming.state import ClassState, SeriesState
+from baselines.confirming.state import ClassState, Onset, Pending, SeriesState
+from baselines.confirming.tonight import Tonight
+from baselines.confirming.trials import Again
 
 RULES = Rules()
 NAMES = [f"test_eval[m{row:02}-cuda-eager] {CHANNEL}" for row in range(20)]
@@ -233,6 +236,19 @@ def test_a_straggler_is_not_asked_about_a_build_that_is_gone():
     _, outcomes = nights(late, range(50, 53), asked, state)
     filed = [one for outcome in outcomes for one in outcome.filed]
     assert [one.series for one in filed] == [(NAMES[15],)] and not filed[0].of_a_build
+
+
+@pytest.mark.parametrize("runner", [0, 1])
+def test_whether_a_build_that_moved_most_brought_a_change_is_asked_where_the_change_was_found(runner):
+    logs = stepped(calm(20, 60), MOST, 40, 0.03)
+    state, _ = nights(logs, (40, 41), machine(logs))
+    onset = Onset(low=when(41), high=when(43))
+    found = Pending(kind="regression", base=when(38), confirmed=when(45), onset=onset, pair_sd=0.002)
+    for gone, asked in (((), {runner}), (("build39",), set())):
+        bench = machine(logs, None, 15, runners=2, **{"gone_there" if runner else "gone": gone})
+        tonight = Tonight(seen_of_logs(logs, until=45), state, bench, RULES)
+        dated_with_a_build(tonight, [(15, found, Again(None, True))], runner)
+        assert {at for _, _, at in bench.calls} == asked
 
 
 def test_a_change_measured_from_a_later_build_is_not_told_with_an_earlier_one_that_moved_its_test_too():
