@@ -282,9 +282,12 @@ def _ends(answer: Mapping[str, Sequence[_Ended]]) -> dict[str, tuple[Ended, ...]
 
 
 def answers_in(folder: Path, name: str) -> Path:
-    """The one file of answers of this name below a folder of artifacts. Raises AnswersRefused if it is not one plain
-    file there."""
+    """The file of answers of this name below a folder of artifacts: that in its own artifact, whatever those of other
+    nights hold, or else the only one. Raises AnswersRefused if there is none, or several."""
     wanted = f"{name}.jsonl"
+    own = folder / f"answers-{name}"
+    if not own.is_symlink() and os.path.lexists(own / wanted):
+        return own / wanted
     found = [Path(where) / wanted for where, _, files in os.walk(folder) if wanted in files]  # follows no link
     if not found:
         raise AnswersRefused("the confirming job has left no answers: it failed, was cancelled or ran out of time")
