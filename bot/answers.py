@@ -308,10 +308,13 @@ def _ends(answer: Mapping[str, Sequence[_Ended]]) -> dict[str, tuple[Ended, ...]
     return {test: tuple(Ended(one.status, values=one.values) for one in each) for test, each in answer.items()}
 
 
-def answers_in(folder: Path, name: str, job: str = "the confirming job") -> Path:
-    """The one file of answers of this name below a folder of artifacts, which a job was to leave. Raises AnswersRefused
-    if it is not one plain file there."""
+def answers_in(folder: Path, name: str, *, artifact: str | None = None, job: str = "the confirming job") -> Path:
+    """The file of answers of this name below a folder of artifacts, which a job was to leave: that in its own artifact
+    (`answers-NAME`), whatever those of other nights hold, or else the only one. Raises AnswersRefused if there is none, or several."""
     wanted = f"{name}.jsonl"
+    own = folder / (artifact or f"answers-{name}")
+    if not own.is_symlink() and os.path.lexists(own / wanted):
+        return own / wanted
     found = [Path(where) / wanted for where, _, files in os.walk(folder) if wanted in files]  # follows no link
     if not found:
         raise AnswersRefused(f"{job} has left no answers: it failed, was cancelled or ran out of time")

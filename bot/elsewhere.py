@@ -264,7 +264,7 @@ def _by_both(looked: Looked, rules: Rules, first: RecordedBench, again: Path, na
     digest, found = digest_of(looked), _with_a_state_of_its_own(looked)
 
     def answers_of_the_second() -> RecordedBench:
-        path = answers_in(again, f"{name}{AGAIN}", "the second confirming job")
+        path = answers_in(again, f"{name}{AGAIN}", artifact=f"again-{name}", job="the second confirming job")
         second = RecordedBench(path, digest, first.digest)
         if first.host in ("", second.host):
             raise AnswersRefused(f"{path.name}: is of the machine that had confirmed, or may be")

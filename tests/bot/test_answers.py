@@ -168,7 +168,9 @@ def test_the_answers_are_one_plain_file_of_their_name(tmp_path):
     there.write_bytes(real.read_bytes())
     asked(answers_in(folder, "confirm-1"))
     (folder / "answers-confirm-2").mkdir()
-    (folder / "answers-confirm-2" / "confirm-1.jsonl").write_bytes(real.read_bytes())
+    (folder / "answers-confirm-2" / "confirm-1.jsonl").write_bytes(b"of a machine that answers another night")
+    asked(answers_in(folder, "confirm-1"))
+    there.rename(folder / "confirm-1.jsonl")
     with pytest.raises(AnswersRefused, match="has come 2 times"):
         answers_in(folder, "confirm-1")
 
