@@ -44,7 +44,7 @@ class Knob:
 KNOBS: dict[KnobName, Knob] = {
     "strict": Knob(15, 3.0, 3.9, early=3),
     "default": Knob(15, 3.0, 2.4, early=3),
-    "sensitive": Knob(12, 2.8, 2.4, early=3),
+    "sensitive": Knob(14, 2.8, 2.4, early=4),
 }
 
 
