@@ -25,8 +25,7 @@ from baselines.screening.shift_test import (
 
 BOUNDARIES = 4  # of the best path, the newest ones, that a night looks at
 FEWEST_BEFORE, FEWEST_AFTER = 5, 3  # nights on either side of a boundary
-FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough ...
-EARLY = 3  # ... and each night fewer asks for 1 / EARLY of it more
+FULL_AFTER = 7  # nights after a boundary from which on the plain height is enough
 STABLE = 1  # nights by which the newest boundary may have moved since the night before ...
 RUN = 4  # nights beyond the cap on one side that are a level of their own, whatever the path says
 UNSTABLE = 2.0  # ... else that much more evidence is asked for
@@ -39,12 +38,13 @@ class Knob:
     penalty: float  # of a jump of the path, in squared scales
     rank_z: float
     height: float  # of the statistic
+    early: float  # each night fewer than FULL_AFTER asks for 1 / early of the height more
 
 
 KNOBS: dict[KnobName, Knob] = {
-    "strict": Knob(15, 3.0, 3.9),
-    "default": Knob(15, 3.0, 2.4),
-    "sensitive": Knob(13, 2.2, 2.0),
+    "strict": Knob(15, 3.0, 3.9, early=3),
+    "default": Knob(15, 3.0, 2.4, early=3),
+    "sensitive": Knob(14, 2.8, 2.4, early=4),
 }
 
 
@@ -151,7 +151,7 @@ def reports_of_night(
         dated = date(sides)
         onset = boundary + dated.moved
         levels = compare_levels(sides, dated.moved)
-        more = 1 + np.maximum(0, FULL_AFTER - (end - boundary)) / EARLY
+        more = 1 + np.maximum(0, FULL_AFTER - (end - boundary)) / knob.early
         unstable = (end > night) & (np.abs(starts[rows, night - 1] - boundary) > STABLE)
         more = np.where(unstable, UNSTABLE * more, more)
         passed = (until - onset >= FEWEST_AFTER) & (levels.statistic >= more * knob.height)

@@ -1,12 +1,16 @@
 """What the bench of the detection does by itself: the flat rule, a moving change point counted once, its page."""
 
+import math
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.append(str(Path(__file__).parent / "detection"))
 from flat_rule import flat_rule
+from kept import Kept
+from margins import slack_of, slack_of_ahead
 from markdown_page import BEGIN, END, replace_section
 from rivals import reported_once
 
@@ -37,3 +41,25 @@ def test_a_page_without_the_markers_gets_them(tmp_path):
     page = tmp_path / "new.md"
     replace_section(page, "First", "one", ["First"])
     assert page.read_text() == f"{BEGIN}\n### First\n\none\n\n{END}\n"
+
+
+def test_a_slack_is_a_margin_in_standard_deviations_and_of_a_difference_its_lower_end():
+    draws = np.arange(-1.0, 1.001, 0.01)
+    spread = draws.std(ddof=1)
+    assert slack_of(0.3, draws) == pytest.approx(0.3 / spread)
+    assert slack_of_ahead(draws + 2.0) == pytest.approx((2.0 - 0.95) / spread)
+    assert slack_of_ahead(draws) < 0 < slack_of(0.3, draws)
+    assert slack_of(0.3, np.ones(5)) == math.inf and slack_of(-0.3, np.ones(5)) == -math.inf
+
+
+def test_an_answer_is_kept_until_an_array_or_a_number_differs():
+    asked = []
+
+    def scaled(values, by):
+        asked.append(by)
+        return by * values
+
+    kept, values = Kept(scaled), np.arange(3.0)
+    assert [kept(values.copy(), by).tolist() for by in (2.0, 2.0, 3.0)] == [[0, 2, 4], [0, 2, 4], [0, 3, 6]]
+    assert kept(values + 1, 2.0).tolist() == [2, 4, 6] and asked == [2.0, 3.0, 2.0]
+    assert not kept(values, 2.0).flags.writeable

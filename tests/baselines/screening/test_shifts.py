@@ -1,5 +1,7 @@
 """What is reported when: night by night, once, and from no later night."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -143,6 +145,16 @@ def test_the_knobs_ask_for_less_and_less():
     logs = [with_step(level(seed, sd=0.01), 60, 0.012) for seed in range(40)]
     counts = [sum(map(len, replay(logs, KNOBS[name]))) for name in ("strict", "default", "sensitive")]
     assert counts == sorted(counts) and counts[0] < counts[-1]
+
+
+def test_a_knob_that_asks_less_of_few_nights_reports_the_same_steps_earlier():
+    logs = [with_step(level(seed, sd=0.005), 60, 0.03) for seed in range(40)]
+    late, early = (
+        [shift.reported for one in replay(logs, replace(DEFAULT, early=early)) for shift in one if shift.onset == 60]
+        for early in (3, 6)
+    )
+    assert len(early) == len(late) > 30
+    assert sum(early) < sum(late) and all(np.less_equal(early, late))
 
 
 histories = st.lists(

@@ -25,13 +25,13 @@ class Floor:
     f1: float
     delay: tuple[int, int]
     same_code: float | None
-    by_eye: float | None
+    by_eye: float
 
 
 FLOORS = {
     "strict": Floor(0.5, 0.79, 0.90, (5, 11), 1.8, 0.85),
     "default": Floor(1.0, 0.85, 0.88, (4, 9), 3.5, 0.85),
-    "sensitive": Floor(2.0, 0.87, 0.85, (3, 8), None, None),
+    "sensitive": Floor(2.0, 0.87, 0.85, (3, 8), None, 0.85),
 }
 LONE_FLOOR = 1.0
 
@@ -105,7 +105,7 @@ def other_rows(name, floor, same_code, shifts, by_eye) -> list[list[str]]:
             "floor",
             "" if limit is None else f"<= {limit} {verdict(all_rate <= limit)}",
             f"<= {LONE_FLOOR:g} {verdict(lone_rate <= LONE_FLOOR)}",
-            "" if eye is None else f">= {eye} {verdict(by_eye.of('F1') >= eye)}",
+            f">= {eye} {verdict(by_eye.of('F1') >= eye)}",
         ],
     ]
 

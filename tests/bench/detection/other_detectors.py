@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import evalkit
 from flat_rule import flat_rule
 from knobs import measured_row
 from markdown_page import table, with_interval
@@ -30,27 +31,15 @@ def measure(data: Path, cache: Path) -> str:
         for name, knob in KNOBS.items()
     }
     rivals = Rivals(cache)
-
-    def run(detector: str, settings: dict[str, float]) -> Scored:
-        points, _ = rivals.replay(detector, settings, AGE, [labelled.v[s] for s in labelled.names])
-        return score(labelled, {s: reported_once(p, NEAR) for s, p in zip(labelled.names, points, strict=True)})
-
     fixed = {
-        "otava 0.8, its defaults (p .001)": run("otava", AS_PUBLISHED),
-        "otava 0.8, p 1e-7, .5 %": run("otava", STRICT),
+        "otava 0.8, its defaults (p .001)": run(rivals, labelled, "otava", AS_PUBLISHED),
+        "otava 0.8, p 1e-7, .5 %": run(rivals, labelled, "otava", STRICT),
         **{
             f"flat {threshold:.0%}": score(labelled, {s: flat_rule(labelled.v[s], threshold) for s in labelled.names})
             for threshold in FLAT
         },
     }
-    tuned = {
-        f"otava 0.8, last {OTAVA_NIGHTS} nights": {
-            f"p {p:g}, .5 %": run("otava", {"p": p, "magnitude": MAGNITUDE, "nights": OTAVA_NIGHTS}) for p in P_VALUES
-        },
-        f"ruptures PELT, last {PELT_NIGHTS} nights": {
-            f"penalty {penalty}": run("pelt", {"penalty": penalty, "nights": PELT_NIGHTS}) for penalty in PENALTIES
-        },
-    }
+    tuned = tuned_rivals(rivals, labelled)
     head = ["detector", "U", "blind", "blind .5-1 / 1-2 / 2-5 / >= 5 %", "F1", "delay", "reports a year"]
     rows = [measured_row(name, found) for name, found in {**ours, **fixed}.items()]
     paired = [["ours at", "theirs", "U, ours and theirs", "blind, ours minus theirs", "F1, ours minus theirs"]]
@@ -70,6 +59,25 @@ def measure(data: Path, cache: Path) -> str:
         "the last 7 nights, once an excursion.\n\n"
         f"{table([head, *unique(rows)])}\n{table(paired)}"
     )
+
+
+def run(rivals: Rivals, labelled: evalkit.Data, detector: str, settings: dict[str, float]) -> Scored:
+    points, _ = rivals.replay(detector, settings, AGE, [labelled.v[s] for s in labelled.names])
+    return score(labelled, {s: reported_once(p, NEAR) for s, p in zip(labelled.names, points, strict=True)})
+
+
+def tuned_rivals(rivals: Rivals, labelled: evalkit.Data) -> dict[str, Found]:
+    """Per detector its settings, by their names."""
+    return {
+        f"otava 0.8, last {OTAVA_NIGHTS} nights": {
+            f"p {p:g}, .5 %": run(rivals, labelled, "otava", {"p": p, "magnitude": MAGNITUDE, "nights": OTAVA_NIGHTS})
+            for p in P_VALUES
+        },
+        f"ruptures PELT, last {PELT_NIGHTS} nights": {
+            f"penalty {penalty}": run(rivals, labelled, "pelt", {"penalty": penalty, "nights": PELT_NIGHTS})
+            for penalty in PENALTIES
+        },
+    }
 
 
 def equal_rate(settings: Found, unconfirmed: float) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import evalkit
 import numpy as np
@@ -58,10 +59,14 @@ def difference(ours: Scored, theirs: Scored, name: str) -> tuple[float, Interval
 
 def bootstrap(size: int, statistic: Callable[[np.ndarray], float]) -> Interval:
     """95 % of the statistic over draws of so many series, with replacement."""
-    rng = np.random.default_rng(SEED)
-    drawn = [statistic(rng.integers(0, size, size)) for _ in range(ROUNDS)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(drawn(size, statistic), [0.025, 0.975])
     return float(low), float(high)
+
+
+def drawn(size: int, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """The statistic, or several, of each draw; always the same draws."""
+    rng = np.random.default_rng(SEED)
+    return np.array([statistic(rng.integers(0, size, size)) for _ in range(ROUNDS)])
 
 
 def rate_interval(hits: np.ndarray, of: np.ndarray) -> tuple[float, Interval]:
