@@ -178,7 +178,7 @@ def bisect(
             settings = settings.model_copy(update={"git": git})
         limits = (build_timeout, measure_timeout)
         instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
-        with TerminalView(commits.subjects(list(commits.history))) as view:
+        with TerminalView(commits.subjects) as view:
             found = Whole(asked, commits, opened, instrument, view).run()
         if not keep_worktrees:
             _remove_worktrees(folder)

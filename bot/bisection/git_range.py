@@ -4,6 +4,7 @@ even its index."""
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from bot.bisection.merges import History, branches_of, first_parent_line
@@ -44,8 +45,8 @@ class GitRange:
         self.line: list[str] = first_parent_line(self.history, self.good, self.bad)
 
     def branches(self, merge: str) -> list[list[str]]:
-        """The lines that a merge brought in, as far as this range has them."""
-        return [line for line in branches_of(self.history, merge) if set(line) <= self.history.keys() | {line[0]}]
+        """The lines that a merge brought in, each from where it left the main line, which may be before the range."""
+        return branches_of(self.history, merge)
 
     def facts(self, commit: str) -> CommitFacts:
         """Subject, author, date and touched files of a commit; of a merge those that it changed of its first parent."""
@@ -59,10 +60,12 @@ class GitRange:
             lines = [*lines[: MOST_STAT_LINES - 2], " …", lines[-1]]
         return CommitFacts(commit, subject, author, when, tuple(lines))
 
-    def subjects(self, commits: list[str]) -> dict[str, str]:
-        """The first line of each message."""
-        shown = self._git("log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(commits))
-        pairs = (line.partition("\0") for line in shown.stdout.splitlines())
+    @cached_property
+    def subjects(self) -> dict[str, str]:
+        """The first line of the message of each commit of the range, those of branches too."""
+        shown = self._git("log", "--no-walk", "--format=%H%x00%s", self.good).stdout
+        shown += self._git("log", "--format=%H%x00%s", self.bad, f"^{self.good}").stdout
+        pairs = (line.partition("\0") for line in shown.splitlines())
         return {commit: one_line(subject) for commit, _, subject in pairs}
 
     def _commit(self, revision: str, option: str) -> str:
@@ -79,12 +82,12 @@ class GitRange:
         return f"{found[:12]}, where they part" if found else "one of another history: these have nothing in common"
 
     def _history(self) -> History:
-        shown = self._git("rev-list", "--parents", self.bad, f"^{self.good}").stdout
-        found = {commit: parents for commit, *parents in map(str.split, shown.splitlines())}
-        return {self.good: (), **found}
+        """The parents of all commits that are in the bad end: a branch may have left the main line before the good."""
+        shown = self._git("rev-list", "--parents", self.bad).stdout
+        return {commit: parents for commit, *parents in map(str.split, shown.splitlines())}
 
-    def _git(self, *arguments: str, check: bool = True, given: str = "") -> "subprocess.CompletedProcess[str]":
-        return _run_git(self.folder, *arguments, check=check, given=given)
+    def _git(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+        return _run_git(self.folder, *arguments, check=check)
 
 
 def _top(folder: Path) -> Path:
@@ -100,13 +103,13 @@ def _top(folder: Path) -> Path:
     return Path(bare.stdout.rstrip("\n"))
 
 
-def _run_git(folder: Path, *arguments: str, check: bool = True, given: str = "") -> "subprocess.CompletedProcess[str]":
+def _run_git(folder: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
     git = shutil.which("git")
     if git is None:
         raise BotError("git: is not installed, and the range is one of commits")
     ended = subprocess.run(
         [git, "--no-pager", "--no-optional-locks", *_SAFE, "-C", str(folder), *arguments],
-        input=given,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",

@@ -17,6 +17,7 @@ from bot.bisection.verdict import Suspects
 from torchbenchmark.foreign_text import inline_code, printable
 
 MOST_ROWS = 20
+LEAST_CHANCE = 0.03  # of a commit that was not measured, to have a row
 BAR = 20  # characters of a probability of 1
 HEADLINES = {
     "culprit": "The culprit is found",
@@ -128,7 +129,7 @@ def _table(found: Found) -> list[str]:
     if known is None:
         return []
     chances = [0.0, *map(float, known.by_commit)]
-    wanted = set(search.measured) | {place for place, chance in enumerate(chances) if chance >= 0.01}
+    wanted = set(search.measured) | {place for place, chance in enumerate(chances) if chance >= LEAST_CHANCE}
     rows = sorted(sorted(wanted, key=lambda place: -chances[place])[:MOST_ROWS])
     lines = ["| commit | subject | probability | | against good |", "|---|---|--:|---|---|"]
     for place in rows:

@@ -37,7 +37,7 @@ class Whole:
         found = Found(
             ended.document,
             ended.verdict,
-            self.range.subjects(list(line)),
+            self.range.subjects,
             {commit: self.range.facts(commit) for commit in suspects[:MOST_FACTS]},
         )
         if ended.verdict.kind != "culprit" or depth >= DEEPEST:
