@@ -14,10 +14,10 @@ from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.channels import CHANNELS
-from torchbenchmark.grid import GridOptions, kinds_and_globs
+from torchbenchmark.grid import GridOptions, choose, kinds_and_globs
 from torchbenchmark.paired.cli import require_writable, write_text
 from torchbenchmark.planning import RunRequest
-from torchbenchmark.registry import load_suite
+from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.terminal import console
 
 if TYPE_CHECKING:
@@ -215,6 +215,8 @@ def _instrument(
         timeout_s=measure_s,
         model_folders=models,
     )
+    # Asked now: a test that is not there must not be told after hours of building.
+    choose(Registry(models), request.suite, request.device, request.selection, request.options)
     return TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
 
 

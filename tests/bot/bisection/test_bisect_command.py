@@ -271,5 +271,15 @@ def test_another_writer_is_told_of(repository, torchbench, tmp_path):
     assert len(open_store(str(store)).list("bisections/")) == 1
 
 
+def test_a_test_that_is_not_there_is_told_before_anything_is_built(repository, torchbench, tmp_path):
+    repository.line(2)
+
+    ended = torchbench("--repo", repository.folder, "--good", "c0", "--bad", "c2", "--tests", "no_model")
+
+    assert ended.returncode == 2
+    assert "no_model" in ended.stderr
+    assert "building" not in ended.stdout
+
+
 def test_only_one_of_measure_and_tests_is_taken(torchbench):
     assert "either --measure CMD or --tests TEST" in torchbench("--repo", os.curdir).stderr.replace("\n", " ")
