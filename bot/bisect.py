@@ -1,5 +1,6 @@
 """The command `bisect`: which commit of a range changed what is measured."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -151,6 +152,10 @@ def bisect(
         most_builds=most_builds,
         most_pairs=most_pairs,
     )
+    settings = chosen.builds
+    if build is not None:
+        git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
+        settings = settings.model_copy(update={"git": git})
     if tests:
         asked = asked.model_copy(
             update={
@@ -161,6 +166,7 @@ def bisect(
                 "subject": subject or chosen.subject,
                 "threads": threads,
                 "budget_s": budget,
+                "builds": _digest(settings, models or ()),
             }
         )
     folder = _work_folder(work, commits) / asked.key
@@ -172,10 +178,6 @@ def bisect(
     end_children_on_termination()
     with ExitStack() as leases:
         leases.enter_context(alone_in(folder))
-        settings = chosen.builds
-        if build is not None:
-            git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
-            settings = settings.model_copy(update={"git": git})
         limits = (build_timeout, measure_timeout)
         instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
         with TerminalView(commits.subjects) as view:
@@ -248,6 +250,11 @@ def _channel(name: str | None, device: str) -> str:
     if kind.exact:
         raise BotError(f"--channel {chosen}: is a count; bisect compares times by pairs")
     return chosen
+
+
+def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
+    text = settings.model_dump_json() + "".join(f"/{folder.resolve().name}" for folder in models)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _work_folder(work: Path, commits: "GitRange") -> Path:

@@ -41,6 +41,7 @@ class Asked(_Schema):
     subject: str = ""
     threads: int | None = None
     budget_s: float | None = None
+    builds: str = ""  # digest of how builds are made, and of the folders of models
     beyond: float | None = None
     most_builds: int | None = None
     most_pairs: int | None = None
@@ -87,6 +88,7 @@ class Document(_Schema):
     schema_version: Literal[1] = Field(SCHEMA, alias="schema")
     nonce: str = ""  # of the last writer
     asked: Asked
+    machine: str = ""  # the model of its CPU: pairs of two kinds of machines are not added up
     made: tuple[Made, ...] = ()
     visits: tuple[Visit, ...] = ()  # the first is of the good end against itself; the last may be open
     search: SearchState

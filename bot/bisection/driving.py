@@ -13,6 +13,7 @@ from bot.bisection.search import Build, Done, Probe, next_step
 from bot.bisection.state import Rules, new_search, with_build, with_probes
 from bot.bisection.verdict import Verdict
 from bot.errors import BotError
+from torchbenchmark.environment import cpu_model
 
 REHEARSAL = 8  # pairs of the good end against itself, which say how noisy a pair is
 # By the root mean square of all but the largest of eight the sd of normal numbers (simulated); one may be wild.
@@ -53,10 +54,15 @@ class Bisecting:
         stored = desk.read()
         if stored is None:
             rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
-            self.document = desk.write(Document(asked=asked, search=new_search(line, rules)))
+            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=new_search(line, rules)))
         else:
             if stored.search.commits != tuple(line) or stored.asked != asked:
                 raise BotError(f"{desk.where}: is a bisection of something else; remove it, or name another --store")
+            if stored.machine != cpu_model():
+                raise BotError(
+                    f"{desk.where}: was begun on a machine with {stored.machine}, and this one has {cpu_model()}: "
+                    "their pairs are not added up; go on there, or name another --store"
+                )
             self.document = stored
             view.going_on(stored)
 

@@ -271,6 +271,21 @@ def test_another_writer_is_told_of(repository, torchbench, tmp_path):
     assert len(open_store(str(store)).list("bisections/")) == 1
 
 
+def test_a_bisection_of_another_machine_is_not_gone_on_with(repository, torchbench, tmp_path):
+    repository.line(2, broken=(2,))
+    arguments = ("--repo", repository.folder, "--good", "c0", "--bad", "c2", "--build", BUILD, "--measure", MEASURE)
+    arguments += ("--store", tmp_path / "store")
+    torchbench(*arguments)
+    (stored,) = (tmp_path / "store" / "bisections").iterdir()
+    content = json.loads(stored.read_text())
+    stored.write_text(json.dumps({**content, "machine": "PDP-11"}))
+
+    ended = torchbench(*arguments)
+
+    assert ended.returncode == 2
+    assert "was begun on a machine with PDP-11" in ended.stderr.replace("\n", " ")
+
+
 def test_a_test_that_is_not_there_is_told_before_anything_is_built(repository, torchbench, tmp_path):
     repository.line(2)
 
