@@ -125,22 +125,12 @@ def test_a_culprit_that_is_a_merge_is_looked_for_in_its_branch(repository, torch
     out = tmp_path / "out.json"
 
     ended = torchbench(
-        "--repo",
-        repository.folder,
-        "--good",
-        "c0",
-        "--bad",
-        "c12",
-        "--build",
-        BUILD,
-        "--measure",
-        MEASURE,
-        "--json",
-        out,
-    )
+        "--repo", repository.folder, "--good", "c4", "--bad", "c8", "--build", BUILD, "--measure", MEASURE,
+        "--json", out,
+    )  # fmt: skip
 
+    assert ended.returncode == 1, ended.stderr
     report = json.loads(out.read_text())
-    assert ended.returncode == 1
     assert report["changes"][0]["commits"] == [repository.git("rev-parse", "m")]
     assert [one["changes"][0]["commits"] for one in report["branches"]] == [[repository.git("rev-parse", "b2")]]
     assert "it is a merge; in its branch: culprit" in ended.stdout
