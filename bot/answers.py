@@ -310,7 +310,10 @@ def _ends(answer: Mapping[str, Sequence[_Ended]]) -> dict[str, tuple[Ended, ...]
 
 def answers_in(folder: Path, name: str, *, artifact: str | None = None, job: str = "the confirming job") -> Path:
     """The file of answers of this name below a folder of artifacts, which a job was to leave: that in its own artifact
-    (`answers-NAME`), whatever those of other nights hold, or else the only one. Raises AnswersRefused if there is none, or several."""
+    (`answers-NAME`), whatever those of other nights hold, or else the only one.
+
+    Raises AnswersRefused if there is none, or several.
+    """
     wanted = f"{name}.jsonl"
     own = folder / (artifact or f"answers-{name}")
     if not own.is_symlink() and os.path.lexists(own / wanted):

@@ -1,15 +1,38 @@
-"""The command `bisect`: which commit of a range changed a test. So far the search alone, on ranges that are made up."""
+"""The command `bisect`: which commit of a range changed what is measured."""
 
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from baselines.store import open_store
+from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
+from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.channels import CHANNELS
+from torchbenchmark.grid import GridOptions, choose, kinds_and_globs
+from torchbenchmark.paired.cli import require_writable, write_text
+from torchbenchmark.planning import RunRequest
+from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.terminal import console
 
+if TYPE_CHECKING:
+    from bot.bisection.account import Found
+    from bot.bisection.document import Asked
+    from bot.bisection.git_range import GitRange
+    from bot.bisection.instruments import Instrument
+
 MOST_REPLICATES = 100_000
+DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
+DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
+WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+
+Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -17,25 +40,240 @@ def register(app: typer.Typer) -> None:
 
 
 def bisect(
+    repo: Annotated[Path | None, typer.Option(help="The repository; it is read, and never written.")] = None,
+    good: Annotated[str | None, typer.Option(help="A commit, branch or tag before the change.")] = None,
+    bad: Annotated[str | None, typer.Option(help="One after the change.")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option(
+            help="Shell line that builds a commit in its checkout; with --tests it leaves a wheel in dist/ or "
+            "$TORCHBENCH_BUILD_OUT (default there: pip wheel)."
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Shell line, run in the checkout, that prints one number a line: a run is their median."),
+    ] = None,
+    higher_is_better: Annotated[
+        bool, typer.Option("--higher-is-better", help="What --measure prints is a speed, not a time.")
+    ] = False,
+    tests: Annotated[
+        list[str] | None,
+        typer.Option("--tests", "--test", help="Tests of the suite instead of --measure (may be repeated)."),
+    ] = None,
+    suite: Annotated[str, typer.Option(help="Of --tests: the suite that they are of.")] = "smoke",
+    device: Annotated[str, typer.Option(help="Of --tests: cpu or cuda.")] = "cpu",
+    channel: Annotated[
+        str | None, typer.Option(help="Of --tests: what is compared (default: cpu_time, on cuda gpu_time).")
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="Of --tests: the package that the repository builds.")] = None,
+    models: Annotated[
+        list[Path] | None, typer.Option("--models", help="Of --tests: a further folder of models (may be repeated).")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Of --tests: CPU threads.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Of --tests: seconds of timed work per process.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Of --tests: YAML whose `builds` says how builds are made.")
+    ] = None,
+    beyond: Annotated[
+        float | None,
+        typer.Option(help="The smallest change to look for, as a share (default: a pair's spread, at least .01)."),
+    ] = None,
+    most_builds: Annotated[int | None, typer.Option(min=2, help="Attempts to build, at most.")] = None,
+    most_pairs: Annotated[int | None, typer.Option(min=6, help="Pairs, at most.")] = None,
+    build_timeout: Seconds = 4 * 3600.0,
+    measure_timeout: Seconds = 600.0,
+    store: Annotated[
+        str | None, typer.Option(help="Where the state is kept: a folder or s3://... (default: a folder in --work).")
+    ] = None,
+    work: Annotated[Path, typer.Option(help="Folder of checkouts, logs and pairs.")] = DEFAULT_WORK,
+    keep_worktrees: Annotated[
+        bool, typer.Option("--keep-worktrees", help="Leave the checkouts where they are when it is done.")
+    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what it is expected to take, and measure nothing.")] = False,
+    build_seconds: Annotated[float | None, typer.Option(min=0, help="Of --plan: what a build takes.")] = None,
+    pair_seconds: Annotated[float | None, typer.Option(min=0, help="Of --plan: what a pair takes.")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the answer here as JSON.")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Write it here as Markdown.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the posterior here, .png or .svg.")] = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Search ranges that are made up, and count how that ends.")
     ] = False,
     group: Annotated[
         list[str] | None,
-        typer.Option(help="Only these ranges: 1, 2, 3, 5 (steps in sd), none, two, noise (may be repeated)."),
+        typer.Option(help="Of --simulate: 1, 2, 3, 5 (steps in sd), none, two, noise (may be repeated)."),
     ] = None,
-    replicates: Annotated[int, typer.Option(min=1, max=MOST_REPLICATES, help="Ranges of each kind.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed; each range takes the next.")] = 1,
+    replicates: Annotated[
+        int, typer.Option(min=1, max=MOST_REPLICATES, help="Of --simulate: ranges of each kind.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of --simulate: the first seed; each range takes the next.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Write the tables, as Markdown, to this file as they get done.")
+        Path | None, typer.Option(help="Of --simulate: write the tables, as Markdown, to this file.")
     ] = None,
-) -> None:
-    """Find the commit of a range that changed a test, through noise and commits that do not build.
+) -> int:
+    """Find the commit of a range that changed what is measured, through noise and commits that do not build.
 
-    There is --simulate so far: the search, on made-up ranges, with what it found and what it cost.
+    The same again goes on where it was ended. Exit code 0: nothing changed, 1: a change was found, 2: not measured,
+    3: the budget is spent.
     """
-    if not simulate:
-        raise BotError("bisect has --simulate so far; builds and measurements of a real range are to come")
+    if simulate:
+        return _simulate(group, replicates, seed, out)
+    if repo is None or good is None or bad is None or (measure is None) == (not tests):
+        raise BotError(
+            "bisect needs --repo PATH, --good A, --bad B and either --measure CMD or --tests TEST; or --simulate"
+        )
+    from bot.bisection.account import EXIT_CODES
+    from bot.bisection.document import Asked, Desk
+    from bot.bisection.expected import plan_lines
+    from bot.bisection.git_range import GitRange
+    from bot.bisection.live import TerminalView
+    from bot.bisection.whole import Whole, alone_in
+    from torchbenchmark.cli import device_named, end_children_on_termination
+
+    if beyond is not None and not 0 < beyond < 1:
+        raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
+    if measure is not None and not measure.strip():
+        raise BotError("--measure: is empty; name the command that prints the number")
+    for file in (json_file, markdown_file, picture):
+        require_writable(file)
+    if picture is not None:
+        from torchbenchmark.profiles.picture import require_matplotlib
+
+        require_matplotlib()
+    commits = GitRange(repo, good, bad)
+    chosen = load_config(config) if config is not None else NightlyConfig()
+    asked = Asked(
+        good=commits.good,
+        bad=commits.bad,
+        build=build,
+        measure=measure,
+        higher_is_better=higher_is_better,
+        beyond=beyond,
+        most_builds=most_builds,
+        most_pairs=most_pairs,
+    )
+    settings = chosen.builds
+    if build is not None:
+        git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
+        settings = settings.model_copy(update={"git": git})
+    if tests:
+        asked = asked.model_copy(
+            update={
+                "tests": tuple(tests),
+                "suite": suite,
+                "device": device_named(device),
+                "channel": _channel(channel, device),
+                "subject": subject or chosen.subject,
+                "threads": threads,
+                "budget_s": budget,
+                "builds": _digest(settings, models or ()),
+            }
+        )
+    folder = _work_folder(work, commits) / asked.key
+    opened = open_store(store or str(folder / STORE))
+    if plan:
+        for line in plan_lines(len(commits.line) - 1, Desk(opened, asked.key).read(), build_seconds, pair_seconds):
+            console.print(Text(line))
+        return 0
+    end_children_on_termination()
+    with ExitStack() as leases:
+        leases.enter_context(alone_in(folder))
+        limits = (build_timeout, measure_timeout)
+        instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
+        with TerminalView(commits.subjects) as view:
+            found = Whole(asked, commits, opened, instrument, view).run()
+        if not keep_worktrees:
+            _remove_worktrees(folder)
+    _tell(found, json_file, markdown_file, picture)
+    return EXIT_CODES[found.verdict.kind]
+
+
+def _instrument(
+    asked: "Asked",
+    commits: "GitRange",
+    folder: Path,
+    settings: BuildSettings,
+    models: tuple[Path, ...],
+    limits: tuple[float, float],
+    leases: ExitStack,
+) -> "Instrument":
+    from bot.bench import TerminalRounds
+    from bot.bisection.instruments import ScriptInstrument, TestsInstrument
+    from bot.bisection.worktrees import Worktrees
+
+    build_s, measure_s = limits
+    if asked.measure is not None:
+        trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        return ScriptInstrument(trees, asked.measure, folder / SCRATCH, measure_s, asked.higher_is_better)
+    kinds, globs = kinds_and_globs(asked.tests)
+    request = RunRequest(
+        suite=load_suite(asked.suite),
+        device=asked.device,
+        selection=globs,
+        options=GridOptions(tests=kinds),
+        subject=asked.subject,
+        threads=asked.threads,
+        budget_s=asked.budget_s,
+        timeout_s=measure_s,
+        model_folders=models,
+    )
+    # Asked now: a test that is not there must not be told after hours of building.
+    choose(Registry(models), request.suite, request.device, request.selection, request.options)
+    return TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
+
+
+def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
+    from bot.bisection.account import cost, merge_sentence, sentence
+    from bot.bisection.picture import draw_posterior
+    from bot.bisection.report import content, markdown
+
+    if json_file is not None:
+        write_text(json_file, json.dumps(content(found), indent=1, allow_nan=False) + "\n")
+    if markdown_file is not None:
+        write_text(markdown_file, markdown(found))
+    if picture is not None:
+        if found.posterior is None:
+            console.print(Text(f"{picture}: not drawn, as the ends were not measured"), style="yellow")
+        else:
+            draw_posterior(found, picture)
+    console.print(Text(cost(found.document)))
+    console.print(Text(sentence(found)), style="bold")
+    if merge := merge_sentence(found):
+        console.print(Text(merge), style="bold")
+
+
+def _channel(name: str | None, device: str) -> str:
+    chosen = name or DEFAULT_CHANNEL[device]
+    kind = CHANNELS.get(chosen)
+    if kind is None or (kind.side != "cpu" and device != "cuda"):
+        raise BotError(f"--channel {chosen}: {'is no channel' if kind is None else 'needs a GPU'}")
+    if kind.exact:
+        raise BotError(f"--channel {chosen}: is a count; bisect compares times by pairs")
+    return chosen
+
+
+def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
+    text = settings.model_dump_json() + "".join(f"/{folder.resolve().name}" for folder in models)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _work_folder(work: Path, commits: "GitRange") -> Path:
+    """Raises BotError for a folder in the repository: it would not stay as it was."""
+    folder = work.expanduser().absolute()
+    if folder.resolve().is_relative_to(commits.folder.resolve()):
+        raise BotError(f"--work {work}: lies in the repository, which is left as it is; name a folder elsewhere")
+    return folder
+
+
+def _remove_worktrees(folder: Path) -> None:
+    from torchbenchmark.builds.folders import remove
+
+    for name in (WORKTREES, SCRATCH):  # logs and pairs stay
+        if (folder / name).exists():
+            remove(folder / name)
+
+
+def _simulate(group: Sequence[str] | None, replicates: int, seed: int, out: Path | None) -> int:
     from bot.bisection.table import GROUPS, markdown_table, simulated_rows  # scipy takes a second
 
     for name in group or ():
@@ -52,6 +290,7 @@ def bisect(
             if out is not None:
                 _write(out, "\n".join([*parts, markdown_table(rows)]))
         parts.append(markdown_table(rows))
+    return 0
 
 
 def _write(out: Path, text: str) -> None:

@@ -27,6 +27,7 @@ from bot.bisection.verdict import (
 CHANCES: Array = np.concatenate([[0.0], special.expit(np.linspace(-12, 12, 97)), [1.0]])
 TRIFLE = 1e-4  # bits that a visit to a commit may tell without being worth it
 SURE_THERE_IS_ONE = 0.05  # chance of equal ends under which commits between them are built
+EVEN = 0.5  # chance of equal ends above which they are called equal, if nothing but them was measured
 UNLOCATED = 0.05  # chance of more changes than are told of, at which a search may end
 LONGER_VISITS = 4  # a visit to a commit takes a quarter of the pairs that it has: few more would change little
 BUILDS_PER_BIT, BUILDS_BESIDE = 2, 24  # attempts that a search may take, by log2 of its commits
@@ -92,7 +93,7 @@ def _step_of_times(state: SearchState) -> Step:
     if known.nothing > SURE_THERE_IS_ONE:
         if at_end < rules.most_end_probes:
             return Probe(state.bad, max(rules.again, at_end // LONGER_VISITS))
-        if known.nothing > 0.5:
+        if known.nothing > _enough_for_nothing(state):
             return Done(
                 equal_ends(
                     state,
@@ -137,9 +138,16 @@ def _is_located(state: SearchState, known: Posterior) -> bool:
 
 
 def _when_spent(state: SearchState, known: Posterior, reason: str) -> Verdict:
-    if known.nothing > 0.5:
+    if known.nothing > _enough_for_nothing(state):
         return equal_ends(state, known, reason)
     return found(state, known, reason, spent=True)
+
+
+def _enough_for_nothing(state: SearchState) -> float:
+    """The chance of equal ends above which a search may end with that. Once something between the ends was measured,
+    the ends had looked different before: that is not taken back for a little more than even odds."""
+    ends = {0, len(state.commits) - 1}
+    return EVEN if state.measured.keys() <= ends else state.rules.likely
 
 
 def _spent(state: SearchState) -> str | None:
@@ -170,7 +178,7 @@ def _most_telling(state: SearchState, known: Posterior) -> Step:
     open_ = ((happened > TRIFLE) & (happened < 1 - TRIFLE)).any(axis=0)
     candidates, happened = candidates[open_], happened[:, open_]
     if not candidates.size:
-        return Done(found(state, known, "no build tells more"))
+        return Done(found(state, known, "no build tells more", spent=known.nothing > EVEN))
     places = candidates + 1
     runs = np.zeros(len(state.commits))
     runs[list(state.measured)] = [len(values) for values in state.measured.values()]
@@ -192,7 +200,7 @@ def _most_telling(state: SearchState, known: Posterior) -> Step:
     cost[~is_built] = rules.build_cost + chance * first
     best = int(np.argmax(bits / cost))
     if bits[best] < TRIFLE:
-        return Done(found(state, known, "no further build or pair tells more"))
+        return Done(found(state, known, "no further build or pair tells more", spent=known.nothing > EVEN))
     commit = state.commits[places[best]]
     return Probe(commit, int(visit[best])) if is_built[best] else Build(commit)
 

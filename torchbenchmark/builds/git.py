@@ -213,7 +213,7 @@ def _build(address: GitAddress, mirror: Mirror, request: Request, shop: Workshop
     with request.cache.use(f"mirror-{mirror.name}"):
         mirror.commit(address.revision)
         os.utime(mirror.folder)
-        _check_out(address, mirror, shop, source, submodules=git.submodules)
+        check_out(address, mirror, shop, source, submodules=git.submodules)
         python = request.base
         if git.tools:
             python = shop.folder / "tools" / "bin" / "python"
@@ -253,7 +253,7 @@ def _command(command: str | Sequence[str], values: dict[str, str]) -> list[str]:
     return [known.sub(lambda found: values[found[1]], part) for part in command]
 
 
-def _check_out(address: GitAddress, mirror: Mirror, shop: Workshop, source: Path, *, submodules: bool) -> None:
+def check_out(address: GitAddress, mirror: Mirror, shop: Workshop, source: Path, *, submodules: bool) -> None:
     """A clone at the commit, its origin the real repository: addresses of submodules may be relative to that."""
     local = address.is_local
 

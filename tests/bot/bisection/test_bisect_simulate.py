@@ -116,7 +116,7 @@ def test_the_command_writes_the_table_with_its_seeds(torchbench, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "bisect has --simulate so far"),
+        ([], "or --simulate"),
         (["--simulate", "--group", "4"], f"--group 4: no such ranges; there are {', '.join(GROUPS)}"),
         (["--simulate", "--out", "/no/such/folder/x.md"], "names a file in a folder that exists"),
         (

@@ -216,3 +216,30 @@ def test_whatever_finite_numbers_are_measured_there_is_a_verdict_in_numbers(
         verdict, _ = verdict_of(state, value, broken - {length})
     assert 0 <= verdict.nothing <= 1 + 1e-9
     assert all(0 <= one.probability <= 1 + 1e-9 and np.isfinite(one.step) for one in verdict.suspects)
+
+
+def test_what_was_measured_between_the_ends_is_not_taken_back_at_a_little_more_than_even_odds():
+    """The ends had looked different, else nothing between them would have been built."""
+    spread = [0.005 + 0.01 * z for z in (-1.96, -1.28, -0.84, -0.52, -0.25, 0, 0, 0.25, 0.52, 0.84, 1.28, 1.96)]
+    ends = search(8)
+    for commit in ("0", "8"):
+        ends = with_build(ends, commit, ok=True)
+    ends = with_probes(ends, "8", (spread * 4)[:40])
+    more = with_probes(with_build(ends, "4", ok=True), "4", [0.0, 0.001, -0.001])
+    for state in (ends, more):
+        assert 0.5 < posterior(state).nothing < 0.95
+
+    assert isinstance(next_step(ends), Done)
+    assert isinstance(next_step(more), Probe)
+
+
+def test_a_search_whose_budget_is_spent_calls_the_ends_equal_only_where_that_is_likely():
+    spread = [0.005 + 0.01 * z for z in (-1.96, -1.28, -0.84, -0.52, -0.25, 0, 0, 0.25, 0.52, 0.84, 1.28, 1.96)]
+    rules = Rules(pair_sd=0.01, shared_sd=0.001, most_probes=43)
+    state = search(8, rules=rules)
+    for commit in ("0", "8", "4"):
+        state = with_build(state, commit, ok=True)
+    state = with_probes(with_probes(state, "8", (spread * 4)[:40]), "4", [0.0, 0.001, -0.001])
+    assert posterior(state).nothing > 0.5
+
+    assert next_step(state).verdict.kind == "budget spent"

@@ -1,0 +1,164 @@
+"""What builds the commits of a range and measures them against the good end: a measuring command of the user, or tests
+of the suite by the pairs of `torchbench ab`."""
+
+import dataclasses
+import math
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from bot.bisection.document import Made, SideName, SideRun, Visit
+from bot.bisection.script import CannotMeasure, run_script
+from bot.bisection.worktrees import Worktrees
+from bot.errors import BotError
+from torchbenchmark.builds.build_errors import BuildFailed
+from torchbenchmark.builds.cache import BuildCache
+from torchbenchmark.builds.provide import ProvidedBuild, provide
+from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.paired.measurement import (
+    NothingToCompare,
+    PairsReporter,
+    PairsRequest,
+    inspect_sides,
+    measure_pairs,
+    plan_pairs,
+)
+from torchbenchmark.paired.noise_table import find_noise_table
+from torchbenchmark.paired.pair_series import log_ratios
+from torchbenchmark.paired.pairs_file import Pairs
+from torchbenchmark.paired.results import collapse, measured_tests
+from torchbenchmark.paired.sides import Side
+from torchbenchmark.planning import RunRequest
+from torchbenchmark.registry import Registry
+
+Keep = Callable[[Visit], None]  # stores a visit that goes on
+
+
+class Instrument(Protocol):
+    """Builds and measures. Whoever asks stores what it gives, and asks nothing twice but what it has not stored."""
+
+    def build(self, commit: str) -> Made: ...
+
+    def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
+        """The visit with its values. What it has already is not measured again. Raises CannotMeasure if the commit
+        gives no number, and BotError if the good end does not."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ScriptInstrument:
+    """Runs of a measuring command in the checkouts of both commits, by turns, which goes first by coin."""
+
+    worktrees: Worktrees
+    command: str
+    scratch: Path
+    timeout_s: float
+    higher_is_better: bool = False
+
+    def build(self, commit: str) -> Made:
+        return self.worktrees.build(commit)
+
+    def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
+        for commit in {good, visit.commit}:
+            if not self.worktrees.is_there(commit) and not self.worktrees.build(commit).ok:
+                raise BotError(f"{commit[:12]} was built before, and cannot be built again where its checkout is gone")
+        while len(visit.runs) < 2 * visit.n:
+            side = self._next_side(visit)
+            began = time.monotonic()
+            commit = good if side == "good" else visit.commit
+            try:
+                value = run_script(
+                    self.command,
+                    self.worktrees.source(commit),
+                    self.scratch,
+                    self.worktrees.variables(commit),
+                    self.timeout_s,
+                )
+            except CannotMeasure as error:
+                if commit == good:
+                    raise BotError(f"the good end {good[:12]} cannot be measured: {error}") from error
+                raise
+            seconds = time.monotonic() - began
+            run = SideRun(side=side, value=value, seconds=seconds)
+            visit = visit.model_copy(update={"runs": (*visit.runs, run), "seconds": visit.seconds + seconds})
+            keep(visit)
+        sign = -1.0 if self.higher_is_better else 1.0
+        pairs = [{run.side: run.value for run in visit.runs[at : at + 2]} for at in range(0, 2 * visit.n, 2)]
+        ratios = tuple(sign * math.log(pair["commit"] / pair["good"]) for pair in pairs)
+        return visit.model_copy(update={"values": ratios})
+
+    @staticmethod
+    def _next_side(visit: Visit) -> SideName:
+        if len(visit.runs) % 2:
+            return "commit" if visit.runs[-1].side == "good" else "good"
+        return "good" if secrets.randbelow(2) else "commit"
+
+
+@dataclasses.dataclass(frozen=True)
+class TestsInstrument:
+    """Tests of the suite on the builds that the provider `git` makes. Of several tests a pair is their mean."""
+
+    repository: Path
+    request: RunRequest
+    settings: BuildSettings
+    channel: str
+    folder: Path  # of the files of pairs
+    reporter: PairsReporter
+    leases: ExitStack
+    ready: dict[str, ProvidedBuild] = dataclasses.field(default_factory=dict)
+
+    def build(self, commit: str) -> Made:
+        began = time.monotonic()
+        try:
+            self._provided(commit)
+        except BuildFailed as error:
+            log = str(error.log or "")
+            return Made(commit=commit, ok=False, reason=str(error), log=log, lines=error.lines, seconds=_since(began))
+        return Made(commit=commit, ok=True, seconds=_since(began))
+
+    def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
+        began = time.monotonic()
+        pythons = {"base": self._provided(good).interpreter, "head": self._provided(visit.commit).interpreter}
+        run = dataclasses.replace(self.request, rounds=visit.n, processes=1)
+        request = PairsRequest(run, Side(self._address(good)), Side(self._address(visit.commit)))
+        interpreters = inspect_sides(request, pythons, run.subject)
+        try:
+            header = plan_pairs(request, interpreters, Registry(run.model_folders))
+        except NothingToCompare as error:
+            raise CannotMeasure(str(error)) from error
+        out = self.folder / f"{visit.number:03}-{visit.commit[:12]}.jsonl"
+        measured = measure_pairs(request, header, interpreters, out, self.reporter, resume=True)
+        values = self._values(measured)
+        return visit.model_copy(
+            update={"n": len(values), "seconds": visit.seconds + _since(began), "values": tuple(values)}
+        )
+
+    def _values(self, measured: Pairs) -> list[float]:
+        table = find_noise_table(None, measured.header.machine_class)
+        by_test = []
+        failures = []
+        for test in measured_tests(measured):
+            pairs = collapse(measured, test)
+            if pairs.base_failure:
+                raise BotError(f"{test.base}: the good end cannot be measured: {pairs.base_failure}")
+            ratios: list[Mapping[str, float]] = list(log_ratios(pairs, table))
+            by_test.append([one[self.channel] for one in ratios if self.channel in one])
+            failures += [f"{test.base}: {pairs.head_failure}"] if pairs.head_failure else []
+        if failures or not min(map(len, by_test), default=0):
+            raise CannotMeasure("; ".join(failures) or f"no pair gave {self.channel}")
+        return [sum(values) / len(values) for values in zip(*by_test, strict=False)]
+
+    def _address(self, commit: str) -> str:
+        return f"git:{self.repository}@{commit}"
+
+    def _provided(self, commit: str) -> ProvidedBuild:
+        if commit not in self.ready:
+            build = provide(self._address(commit), BuildCache.open(), self.settings, subject=self.request.subject)
+            self.ready[commit] = self.leases.enter_context(build)
+        return self.ready[commit]
+
+
+def _since(began: float) -> float:
+    return time.monotonic() - began
