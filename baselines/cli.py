@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from baselines.confirming.margins import estimated_margins
 from baselines.confirming.rates import rates_of
-from baselines.confirming.rules import Rules
 from baselines.confirming.stored_state import read_state
 from baselines.errors import BaselineError
 from baselines.history import read_nights, rebuild_history
@@ -110,6 +108,9 @@ def show_run(store: StoreOption, run: RunArgument) -> None:
 
 def show_rates(store: StoreOption) -> None:
     """How often each class screens, confirms and files, and how often a build against itself is taken for slower."""
+    from baselines.confirming.margins import estimated_margins  # numpy takes longer than most commands do
+    from baselines.confirming.rules import Rules
+
     opened = open_store(store, must_exist=True)
     table = new_table(
         "suite",

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from baselines.confirming.seen import Seen
 from baselines.confirming.state import ClassState, Filed, name_of, test_of
+
+if TYPE_CHECKING:  # numpy takes longer than most commands do, and `alerts accept` needs none
+    from baselines.confirming.seen import Seen
 
 KEPT_ACCEPTED = 200  # keys, so that the state stays small
 
@@ -26,7 +29,7 @@ def onset_of(state: ClassState, test: str, opened: datetime) -> datetime:
     return filed[-1].onset.high if filed else opened
 
 
-def accept_levels(state: ClassState, levels: Iterable[AcceptedLevel], seen: Seen) -> None:
+def accept_levels(state: ClassState, levels: Iterable[AcceptedLevel], seen: "Seen") -> None:
     """Let the series of accepted alerts begin at their onset, each alert once. What was accepted after tonight began is
     left to the next night, so that a night that was killed comes to the same.
 
@@ -55,7 +58,7 @@ def _begin(state: ClassState, name: str, since: datetime) -> None:
         one.pending = None  # the same change, once more
 
 
-def _series_of(test: str, since: datetime, state: ClassState, seen: Seen) -> list[str]:
+def _series_of(test: str, since: datetime, state: ClassState, seen: "Seen") -> list[str]:
     """What was filed of the test; all its series where the limits alone called it."""
     filed = {name for one in state.filed if _is_of(one, test) and one.night >= since for name in one.series}
     names = [name_of(key) for key in seen.series if key.test == test]
