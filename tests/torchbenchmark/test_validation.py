@@ -1,5 +1,6 @@
 """A mistake in a YAML file in plain words: the file, the key, what was expected and what was found."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -47,12 +48,32 @@ class Garden(_Strict):
         return self
 
 
-def told(folder: Path, text: str) -> str:
+def told_with_line(folder: Path, text: str) -> str:
     path = folder / "garden.yaml"
     path.write_text(text)
     with pytest.raises(BenchmarkError) as caught:
         read_yaml(path, Garden)
     return str(caught.value).removeprefix(f"{path}: ")
+
+
+def told(folder: Path, text: str) -> str:
+    """What is told of a mistake, without the line that it is in."""
+    return re.sub(r" \(line \d+\)$", "", told_with_line(folder, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("name: a\n\nrounds: 0\n", 3),
+        ("name: a\nbeds:\n  - flower: a\n  - flower: b\n    rows: many\n", 5),
+        ("name: a\nbeds:\n  - rows: 1\n", 3),
+        ("name: a\nweeds: 3\n", 2),
+        ("rounds: 2\n", None),
+    ],
+)
+def test_the_line_of_the_key_is_told_or_that_of_the_innermost_around_it(tmp_path, text, line):
+    said = told_with_line(tmp_path, text)
+    assert said.endswith(f" (line {line})") if line else "(line" not in said
 
 
 @pytest.mark.parametrize(
