@@ -1,11 +1,9 @@
-"""A history with its reports as a picture, PNG or SVG. matplotlib is imported only when one is drawn."""
+"""A history with its reports as a picture, PNG or SVG."""
 
 import hashlib
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,9 @@ from baselines.errors import BaselineError
 from baselines.replay import Detection, Replayed, Stretch, stretches
 from baselines.replay_view import percent, sentence
 from torchbenchmark.foreign_text import one_line
+from torchbenchmark.pictures import figure_of, title_of
 
-_INCHES, _DPI = (9.0, 3.9), 110
+_INCHES = (9.0, 3.9)
 _TICKS = 7
 _USUAL = (5, 95)  # per cent of the nights; the axis reaches _BEYOND times as far again on either side, no further
 _BEYOND = 4.0
@@ -28,14 +27,6 @@ _LONGEST_SLUG = 80
 _LONGEST_TITLE = 120
 _COLOURS = {"regression": "#c0392b", "improvement": "#1e8449", "change": "#b9770e"}
 _POINT, _LEVEL = "#7f8c8d", "#1f4e79"
-
-
-def require_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        raise BaselineError(
-            "matplotlib is not installed, which draws the pictures: pip install 'torchbench-sentinel[pictures]', or "
-            "pip install matplotlib"
-        )
 
 
 def draw_pictures(replayed: Sequence[Replayed], folder: Path) -> int:
@@ -73,19 +64,13 @@ def draw_history(
 
     `window` is the first and last position to be shown; levels are those of the whole stretches.
     """
-    require_matplotlib()
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     first, last = window or (int(replayed.history.positions[0]), int(replayed.history.positions[-1]))
     shown = _within(replayed, first, last)
     history = shown.history
     if not history.nights:
         raise BaselineError(f"{history.series}: no night from {first} to {last}; choose another window")
     first, last = int(history.positions[0]), int(history.positions[-1])
-    with rc_context({"svg.hashsalt": one_line(history.series)}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign name that no font has
-        figure = Figure(figsize=_INCHES, layout="constrained")
+    with figure_of(path, _INCHES, one_line(history.series), BaselineError) as figure:
         axes = figure.subplots()
         parts = [part for part in stretches(replayed) if part.first <= last and part.last >= first]
         low, high = _limits(history.values, [part.level for part in parts])
@@ -95,10 +80,6 @@ def draw_history(
         _draw_levels(axes, parts, first, last)
         _draw_reports(axes, shown.detections)
         _label(axes, shown, title or _default_title(shown))
-        try:
-            figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
-        except (OSError, ValueError) as error:
-            raise BaselineError(f"{path}: cannot be drawn: {error}; name a .png or .svg file") from error
 
 
 def _within(replayed: Replayed, first: int, last: int) -> Replayed:
@@ -184,9 +165,7 @@ def _label(axes: Any, shown: Replayed, title: str) -> None:
     history = shown.history
     better = "" if history.better == "unknown" else f" ({history.better} is better)"
     axes.set_ylabel(f"{one_line(history.unit) or 'value'}{better}", parse_math=False)
-    title = one_line(title)
-    title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
-    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
+    axes.set_title(title_of(one_line(title), _LONGEST_TITLE), loc="left", fontsize=10, parse_math=False)
     chosen = np.unique(np.linspace(0, history.nights - 1, _TICKS).astype(int))
     names = [f"{history.positions[index]}\n{one_line(history.times[index][:10])}" for index in chosen]
     axes.set_xticks(history.positions[chosen], names, fontsize=8, parse_math=False)

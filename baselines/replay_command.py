@@ -120,7 +120,7 @@ def _replay_fleet(fleet: str | None, scenario: str | None, seed: int, out: Path 
 
 def _check_places(points: Path, series: Path | None, out: Path | None, picture: Path | None) -> None:
     """Before the work, not after it."""
-    from baselines.history_picture import require_matplotlib
+    from torchbenchmark.pictures import require_matplotlib
 
     if out is not None:
         if out.is_dir():
@@ -132,7 +132,7 @@ def _check_places(points: Path, series: Path | None, out: Path | None, picture: 
         ):
             raise BaselineError(f"{out}: --out would overwrite what is read; name another file")
     if picture is not None:
-        require_matplotlib()
+        require_matplotlib(BaselineError)
         if picture.exists() and not picture.is_dir():
             raise BaselineError(f"{picture}: is no folder; --picture names a folder for one file a series")
 

@@ -137,7 +137,7 @@ def bisect(
     for file in (json_file, markdown_file, picture):
         require_writable(file)
     if picture is not None:
-        from torchbenchmark.profiles.picture import require_matplotlib
+        from torchbenchmark.pictures import require_matplotlib
 
         require_matplotlib()
     commits = GitRange(repo, good, bad)

@@ -74,6 +74,7 @@ class JudgedNight:
 
     tonight: NightSummary
     report: Report
+    alerts: tuple[Alert, ...]  # as they were
     canaries: CanaryMove | None
 
     @property
@@ -120,13 +121,12 @@ def conclude(
     began, key = time.monotonic(), run_prefix(run.header)
     judged = judge_night(config, store, policy, key)
     tonight, report, canaries = judged.tonight, judged.report, judged.canaries
-    alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     if confirm is not None and report.verdict != "broken":
         outcome = confirm(tonight, report, judged.canary)
         report = report if outcome is None else with_confirmation(report, outcome)
     now = datetime.now(UTC)
     if confirm_closings is not None:
-        report = confirm_closings(tonight, report, alerts, now)
+        report = confirm_closings(tonight, report, judged.alerts, now)
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
 
@@ -183,7 +183,7 @@ def judge_night(config: NightlyConfig, store: Store, policy: Policy, key: str) -
     if config.confirm:
         masked = _both(masked, unconfirmed_masks(state, tonight))
     report = judge(store, tonight, policy, masked, canaries)
-    return JudgedNight(tonight, report, canaries)
+    return JudgedNight(tonight, report, alerts, canaries)
 
 
 def _both(one: Mapping[str, list[Mask]], other: Mapping[str, list[Mask]]) -> dict[str, list[Mask]]:

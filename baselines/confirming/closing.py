@@ -1,7 +1,6 @@
 """Whether a change is gone: pairs of the build from before it against tonight's, the last step before its alert is
 closed. Good nights alone may be those of a quiet machine, or of a night's luck."""
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +10,7 @@ from baselines.confirming.bench import Bench, LogRatios, PairsWanted
 from baselines.confirming.rules import Rules
 from baselines.confirming.shares import log_of, share_of
 from baselines.confirming.state import Gone
+from baselines.confirming.trials import ratios_of
 from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
 from torchbenchmark.statistics.sign_e_process import SIGN_BETS, Direction, e_path
 
@@ -30,6 +30,9 @@ class Question:
     base: str  # the build from before it
     of: datetime  # the night of that build
     effect: float  # as confirmed, as a share; slower is positive
+
+    def wanted(self, head: str) -> PairsWanted:
+        return PairsWanted(self.test, self.base, head)
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
@@ -60,20 +63,18 @@ def ask_whether_gone(
     wanted: dict[PairsWanted, int] = {}
     for one in questions:
         if one.base != head and bench.has(one.base):
-            wanted.setdefault(PairsWanted(one.test, one.base, head), len(wanted))
+            wanted.setdefault(one.wanted(head), len(wanted))
 
-    def ratios_of(question: Question, measured: Sequence[Sequence[LogRatios]]) -> list[float]:
-        pairs = measured[wanted[PairsWanted(question.test, question.base, head)]]
-        ratios = (pair.get(question.channel, math.nan) for pair in pairs)
-        return [ratio for ratio in ratios if math.isfinite(ratio)]
+    def told_of(question: Question, measured: Sequence[Sequence[LogRatios]]) -> tuple[float, ...]:
+        return ratios_of(question.channel, measured[wanted[question.wanted(head)]])
 
-    asked = [one for one in questions if PairsWanted(one.test, one.base, head) in wanted]
+    asked = [one for one in questions if one.wanted(head) in wanted]
 
     def decided(so_far: Sequence[Sequence[LogRatios]]) -> Collection[int]:
         left = {
-            wanted[PairsWanted(one.test, one.base, head)]
+            wanted[one.wanted(head)]
             for one in asked
-            if answer(ratios_of(one, so_far), one.limit(rules), rules.most_pairs) == "continue"
+            if answer(told_of(one, so_far), one.limit(rules), rules.most_pairs) == "continue"
         }
         return [index for index in wanted.values() if index not in left]
 
@@ -84,7 +85,7 @@ def ask_whether_gone(
             told = "gone" if one.base == head else "not measured"
             found.append(Gone(test=one.test, channel=one.channel, base=one.of, answer=told))
             continue
-        ratios = ratios_of(one, measured)
+        ratios = told_of(one, measured)
         said = answer(ratios, one.limit(rules), rules.most_pairs)
         if said == "continue":  # pairs failed, so that there are not enough
             said = "undecided" if len(ratios) >= FEWEST_PAIRS else "not measured"

@@ -78,14 +78,17 @@ def try_all(trials: Sequence[Trial], bench: Bench, rules: Rules, most_pairs: flo
                 return [
                     index
                     for index, pairs in enumerate(so_far)
-                    if all(trial.judged(_of(trial, pairs), rules).verdict != "continue" for trial in inside[index])
+                    if all(
+                        trial.judged(ratios_of(trial.key.channel, pairs), rules).verdict != "continue"
+                        for trial in inside[index]
+                    )
                 ]
 
             measured = bench.pairs(batch, rules.most_pairs, decided)
         spent += sum(map(len, measured))
         for several, pairs in zip(inside, measured, strict=True):
             for trial in several:
-                ratios = _of(trial, pairs)
+                ratios = ratios_of(trial.key.channel, pairs)
                 found.append(Tried(trial, trial.judged(ratios, rules), ratios, begun=left >= 1))
     return found, spent
 
@@ -95,9 +98,9 @@ def _each_once(trials: Sequence[Trial]) -> dict[PairsWanted, int]:
     return {wanted: index for index, wanted in enumerate(dict.fromkeys(trial.wanted for trial in trials))}
 
 
-def _of(trial: Trial, pairs: Sequence[LogRatios]) -> tuple[float, ...]:
+def ratios_of(channel: str, pairs: Sequence[LogRatios]) -> tuple[float, ...]:
     """Those that the channel has a number in: one that read zero on a side has none."""
-    ratios = (pair.get(trial.key.channel, math.nan) for pair in pairs)
+    ratios = (pair.get(channel, math.nan) for pair in pairs)
     return tuple(ratio for ratio in ratios if math.isfinite(ratio))
 
 
@@ -149,14 +152,16 @@ def _asked(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int) -> 
         left = {
             trial.wanted
             for trial in trials
-            if trial.judged(_of(trial, so_far[wanted[trial.wanted]]), once).verdict == "continue"
+            if trial.judged(ratios_of(trial.key.channel, so_far[wanted[trial.wanted]]), once).verdict == "continue"
         }
         return [index for one, index in wanted.items() if one not in left]
 
     if not trials:
         return [], 0
     measured = bench.pairs(list(wanted), once.most_pairs, decided, runner)
-    verdicts = [trial.judged(_of(trial, measured[wanted[trial.wanted]]), once).verdict for trial in trials]
+    verdicts = [
+        trial.judged(ratios_of(trial.key.channel, measured[wanted[trial.wanted]]), once).verdict for trial in trials
+    ]
     return verdicts, sum(map(len, measured))
 
 
@@ -173,7 +178,7 @@ def intervals(trials: Sequence[Trial], bench: Bench, rules: Rules, runner: int =
         pairs = measured[wanted[trial.wanted]]
         spent = 0 if trial.wanted in counted else len(pairs)
         counted.add(trial.wanted)
-        ratios = _of(trial, pairs)
+        ratios = ratios_of(trial.key.channel, pairs)
         try:
             interval = signed_rank_interval(ratios, rules.level)
         except ValueError:  # too few pairs ended well for an interval of this level

@@ -1,7 +1,5 @@
-"""The posterior of a bisection as a picture: a bar a commit, and what was measured; PNG or SVG. matplotlib is imported
-only when one is drawn."""
+"""The posterior of a bisection as a picture: a bar a commit, and what was measured; PNG or SVG."""
 
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +7,9 @@ import numpy as np
 from bot.bisection.account import SHORT, Found, change, sentence
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
-from torchbenchmark.profiles.picture import require_matplotlib
+from torchbenchmark.pictures import figure_of, title_of
 
-_INCHES, _DPI = (9.0, 5.0), 110
+_INCHES = (9.0, 5.0)
 _LONGEST_TITLE = 130
 _CULPRIT, _OTHER, _POINT, _BROKEN = "#c0392b", "#7f8c8d", "#1f618d", "#d5dbdb"
 _MOST_TICKS = 12
@@ -19,18 +17,12 @@ _MOST_TICKS = 12
 
 def draw_posterior(found: Found, path: Path) -> None:
     """Above, the probability of a change at each commit; below, the pairs of each that was measured."""
-    require_matplotlib()
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     search, known = found.document.search, found.posterior
     if known is None:
         raise BotError(f"{path}: there is no posterior to draw, as the ends were not measured")
     places = np.arange(1, len(search.commits))
     guilty = {commit for one in found.verdict.suspects for commit in one.inseparable}
-    with rc_context({"svg.hashsalt": search.bad}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a subject that no font has
-        figure = Figure(figsize=_INCHES, layout="constrained")
+    with figure_of(path, _INCHES, search.bad, BotError) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True)
         colours = [_CULPRIT if search.commits[place] in guilty else _OTHER for place in places]
         upper.bar(places, known.by_commit, 0.85, color=colours)
@@ -52,11 +44,5 @@ def draw_posterior(found: Found, path: Path) -> None:
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)
             for side in ("top", "right"):
                 axes.spines[side].set_visible(False)
-        title = one_line(sentence(found))
-        title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+        title = title_of(one_line(sentence(found)), _LONGEST_TITLE)
         figure.suptitle(title, x=0.01, ha="left", fontsize=9, parse_math=False)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
-        except (OSError, ValueError) as error:
-            raise BotError(f"{path}: cannot be drawn: {error}; name a .png or .svg file") from error

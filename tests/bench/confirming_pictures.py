@@ -22,6 +22,7 @@ from baselines.confirming.seen import SeriesKey, night_noise
 from baselines.confirming.state import ClassState, Interval
 from baselines.confirming.trials import Trial
 from baselines.fleet_replay import FleetBench
+from torchbenchmark.pictures import figure_of
 from torchbenchmark.statistics.sign_e_process import Decision, e_path
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -210,23 +211,17 @@ def finish(axes: Any, title: str) -> None:
 
 
 def draw(folder: Path, suffix: str) -> list[Path]:
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     story = live_through()
     paths = []
     for name, widths, drawn in (
         ("pairs", [1], [draw_pairs]),
         ("bridging", [2.2, 1], [lambda axes: draw_series(axes, story), lambda axes: draw_bridge(axes, story)]),
     ):
-        with rc_context({"svg.hashsalt": name}):
-            figure = Figure(figsize=INCHES, layout="constrained")
+        paths.append(folder / f"{name}{suffix}")
+        with figure_of(paths[-1], INCHES, name) as figure:
             places = np.atleast_1d(figure.subplots(1, len(widths), width_ratios=widths))
             for axes, part in zip(places, drawn, strict=True):
                 part(axes)
-            paths.append(folder / f"{name}{suffix}")
-            metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
-            figure.savefig(paths[-1], dpi=110, metadata=metadata)
     return paths
 
 

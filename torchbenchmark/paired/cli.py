@@ -33,6 +33,8 @@ HIGHEST_LEVEL = 0.999999  # beyond, no tail of pairs is known, and a share of it
 EXIT_CODES = {"slower": EXIT_REGRESSION, "newly failing": EXIT_REGRESSION, "not measured": EXIT_BROKEN}
 
 # What takes time to import (scipy, a second or two) is imported by the commands that compute with it.
+MinutesOption = Annotated[float | None, typer.Option(help="Begin no round after so many minutes.")]
+LevelOption = Annotated[float, typer.Option(help="Confidence of all intervals together.")]
 TestsOption = Annotated[
     list[str] | None,
     typer.Option("--tests", "--test", help="Tests or models (globs), train or eval (may be repeated)."),
@@ -73,14 +75,14 @@ def ab(
         int, typer.Option(min=1, help="Pairs of a test within a round; they share its zygotes, and count as one.")
     ] = 1,
     sequential: Annotated[bool, typer.Option("--sequential", help="End a test as soon as it is decided.")] = False,
-    minutes: Annotated[float | None, typer.Option(help="Begin no round after so many minutes.")] = None,
+    minutes: MinutesOption = None,
     channel: Annotated[
         list[str] | None, typer.Option(help="Judge this channel (may be repeated; default: by the device).")
     ] = None,
     beyond: Annotated[
         float | None, typer.Option(help="What `no change` means, as a share (default: .01 of a GPU time, .05 else).")
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence of all intervals together.")] = 0.99,
+    level: LevelOption = 0.99,
     noise: Annotated[
         Path | None, typer.Option(help="A/A table (default: that of this class on this machine, if there is one).")
     ] = None,

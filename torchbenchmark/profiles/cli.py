@@ -12,6 +12,8 @@ from torchbenchmark.grid import GridOptions, kinds_and_globs
 from torchbenchmark.paired.cli import (
     BudgetOption,
     DeviceOption,
+    LevelOption,
+    MinutesOption,
     ModelsOption,
     ResumeOption,
     SeedOption,
@@ -47,8 +49,8 @@ def profile(
     suite: SuiteOption = "smoke",
     device: DeviceOption = "cpu",
     pairs: Annotated[int, typer.Option(min=2, help="Pairs of each test, each with fresh zygotes.")] = DEFAULT_PAIRS,
-    minutes: Annotated[float | None, typer.Option(help="Begin no round after so many minutes.")] = None,
-    level: Annotated[float, typer.Option(help="Confidence of all intervals together.")] = 0.99,
+    minutes: MinutesOption = None,
+    level: LevelOption = 0.99,
     out: Annotated[Path, typer.Option(help="The file of profiled pairs to write.")] = Path("profiles.jsonl"),
     resume: ResumeOption = False,
     from_file: Annotated[Path | None, typer.Option("--from", help="Tell again what this file of pairs holds.")] = None,
@@ -82,9 +84,9 @@ def profile(
     from torchbenchmark.paired.measurement import require_free
     from torchbenchmark.paired.results import judge_pairs
     from torchbenchmark.paired.terminal import TerminalPairs
+    from torchbenchmark.pictures import require_matplotlib
     from torchbenchmark.profiles.difference import attribute_pairs
     from torchbenchmark.profiles.measuring import profile_sides, touched_by
-    from torchbenchmark.profiles.picture import require_matplotlib
 
     end_children_on_termination()
     device_named(device)

@@ -1,17 +1,15 @@
-"""The difference of a test's profiles as stacked bars, base beside head; PNG or SVG. matplotlib is imported only when
-one is drawn."""
+"""The difference of a test's profiles as stacked bars, base beside head; PNG or SVG."""
 
-import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
+from torchbenchmark.pictures import figure_of, title_of
 from torchbenchmark.profiles.attribution import Account, TestAttribution
 from torchbenchmark.profiles.tables import ACCOUNTS, headline, rows_for_bars, short_kernel, signed
 
-_INCHES, _DPI = (9.0, 4.6), 110
+_INCHES = (9.0, 4.6)
 _MOST_PARTS = 8
 _LONGEST_TITLE = 120
 _FOUND = ("#c0392b", "#d35400", "#b9770e", "#7d3c98", "#1f618d", "#117864", "#6e2c00", "#1b2631")
@@ -19,36 +17,16 @@ _SAME = ("#aeb6bf", "#ccd1d1", "#d5dbdb", "#bfc9ca", "#c5cbd3", "#d6dce0", "#b4b
 _REST = "#eceff1"
 
 
-def require_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        raise BenchmarkError(
-            "matplotlib is not installed, which draws the pictures: pip install 'torchbench-sentinel[pictures]', or "
-            "pip install matplotlib"
-        )
-
-
 def draw_attribution(one: TestAttribution, path: Path) -> None:
     """Two bars an account, in milliseconds of an iteration; what differs has a colour, all else is grey."""
-    require_matplotlib()
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     if not one.accounts:
         raise BenchmarkError(f"{one.test}: no profile that could be drawn")
-    with rc_context({"svg.hashsalt": one_line(one.test)}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a foreign name that no font has
-        figure = Figure(figsize=_INCHES, layout="constrained")
+    with figure_of(path, _INCHES, one_line(one.test)) as figure:
         places = figure.subplots(1, len(one.accounts), squeeze=False)[0]
         for axes, account in zip(places, one.accounts, strict=True):
             _draw_account(axes, account)
-        title = one_line(headline(one))
-        title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+        title = title_of(one_line(headline(one)), _LONGEST_TITLE)
         figure.suptitle(title, x=0.01, ha="left", fontsize=9, parse_math=False)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=_DPI, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
-        except (OSError, ValueError) as error:
-            raise BenchmarkError(f"{path}: cannot be drawn: {error}; name a .png or .svg file") from error
 
 
 def _draw_account(axes: Any, account: Account) -> None:
