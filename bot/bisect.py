@@ -197,9 +197,9 @@ def _instrument(
     limits: tuple[float, float],
     leases: ExitStack,
 ) -> "Instrument":
-    from bot.bench import TerminalRounds
     from bot.bisection.instruments import ScriptInstrument, TestsInstrument
     from bot.bisection.worktrees import Worktrees
+    from bot.confirming.bench import TerminalRounds
 
     build_s, measure_s = limits
     if asked.measure is not None:

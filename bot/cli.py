@@ -3,7 +3,7 @@
 import regression_detector
 from baselines import cli as baselines_commands
 from baselines import replay_command
-from bot import alerts_command, bisect, build, canary, confirming, filing, nightly, sharded, watchdog, workflow
+from bot import alerts_command, bisect, build, canary, confirm, filing, nightly, sharded, watchdog, workflow
 from bot.accepting import nights_of_alerts
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
@@ -21,7 +21,7 @@ def main() -> None:
         regression_detector,
         nightly,
         sharded,
-        confirming,
+        confirm,
         filing,
         alerts_command,
         watchdog,

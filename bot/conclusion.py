@@ -29,7 +29,7 @@ from baselines.series import NightSummary, summarise
 from baselines.store import Store
 from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
-from bot.confirmation_report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
+from bot.confirming.report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
 from bot.filing import file_all
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, Alert, apply_report, masks

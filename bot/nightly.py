@@ -145,8 +145,11 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
     store_run(store, run)
     keep_build(config, store, run.header.build)
     not_stored = [] if config.canary is None else _store_canaries(store, file)
-    from bot.bench import ASKS
-    from bot.confirmation import confirm_closings_here, confirm_here  # numpy and scipy take longer than most commands
+    from bot.confirming.bench import ASKS
+    from bot.confirming.confirmation import (  # numpy and scipy take longer than most commands
+        confirm_closings_here,
+        confirm_here,
+    )
 
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     closings = partial(confirm_closings_here, config, store) if config.confirm else None

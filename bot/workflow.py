@@ -42,7 +42,7 @@ from torchbenchmark.shards import RunPlan, parse_shard, read_plan
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION, new_app
 
 if TYPE_CHECKING:
-    from bot.elsewhere import Asking
+    from bot.elsewhere.asking import Asking
 
 MOST_NAMED = 20  # failed tests in one annotation
 
@@ -180,7 +180,7 @@ def conclude_command(
 
 
 def _asking(config: NightlyConfig, folder: Path) -> "Asking":
-    from bot.elsewhere import Asking  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import Asking  # numpy and scipy take longer than most commands do
 
     return Asking(config, folder)
 
@@ -200,7 +200,7 @@ def confirm_command(
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
     """Measure again what a night asks for. A start after a kill goes on. Exit code 0: all is answered."""
-    from bot.elsewhere import answer_question  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import answer_question  # numpy and scipy take longer than most commands do
 
     end_children_on_termination()
     forget_command_files()  # the builds are not ours
@@ -217,7 +217,7 @@ def confirm_again_command(
 ) -> None:
     """Ask what `confirm` has confirmed once more, on another machine of the class. A start after a kill goes on. Exit
     code 0: all is answered, or this is no other machine of the class, and nothing was measured."""
-    from bot.elsewhere import answer_again  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import answer_again  # numpy and scipy take longer than most commands do
 
     end_children_on_termination()
     forget_command_files()  # the builds are not ours
@@ -246,7 +246,7 @@ def decide_command(
 
     What a night comes to is worked out here: of the answers only the numbers are believed.
     """
-    from bot.elsewhere import asked_nights, confirms  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import asked_nights, confirms  # numpy and scipy take longer than most commands do
 
     chosen, tracker = load_config(config), IssueFile(issues)
     with _step("decide"), _summary_of(chosen) as summary:

@@ -5,16 +5,16 @@ import sys
 
 import pytest
 from night_factory import A, run_of
-from test_confirmation import OTHERS, Scripted, values
+from scripted_bench import OTHERS, Scripted, values
 
 from baselines.policy import load_policy
 from baselines.runs import store_run
 from baselines.store import open_store
 from bot import conclusion
-from bot.closing import confirm_closings
 from bot.conclusion import conclude
 from bot.config import NightlyConfig
-from bot.confirmation import confirm_night
+from bot.confirming.closing import confirm_closings
+from bot.confirming.confirmation import confirm_night
 from bot.github.outbox import Outbox
 
 POLICY = load_policy("default")

@@ -14,7 +14,7 @@ from pipeline import MISBEHAVING_MODELS, processes_with_variable, write_suite
 from slow_build import make_slow_build
 
 from baselines.confirming.bench import PairsWanted
-from bot.bench import MachineBench, OtherClass
+from bot.confirming.bench import MachineBench, OtherClass
 from bot.errors import BotError
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.paired.pairs_file import read_pairs

@@ -4,9 +4,9 @@ interval that holds the truth, and is the same build against itself not?
 The slowed build is a virtual environment over this interpreter's packages in which `layer_norm` writes rows beside
 (longer_operator.py): another interpreter, with a build id of its own. How many rows make the share is calibrated in
 the models, and what they come to is measured by the profiler in fresh processes (calibrated.py): that is the truth,
-and owes nothing to the pairs. What follows is the product: the bench of this machine (bot/bench.py), the trials of a
-night at their usual limits (baselines/confirming), asked again at once as on a second runner, and the interval from
-new pairs.
+and owes nothing to the pairs. What follows is the product: the bench of this machine (bot/confirming/bench.py), the
+trials of a night at their usual limits (baselines/confirming), asked again at once as on a second runner, and the
+interval from new pairs.
 
 Not the product's: the store of builds (both are interpreters that are there), and the screen: the tests are the
 candidates of one night, and what a pair spreads by is from three processes of the build, as of the night before.
@@ -42,7 +42,7 @@ from baselines.confirming.bench import Values
 from baselines.confirming.rules import Rules
 from baselines.confirming.seen import SeriesKey, pair_sds
 from baselines.confirming.trials import Again, Trial, Tried, ask_again, intervals, try_all
-from bot.bench import MachineBench
+from bot.confirming.bench import MachineBench
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.planning import RunRequest

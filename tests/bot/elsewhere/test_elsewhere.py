@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 import yaml
 from night_factory import A, B, C, night_of, run_of, shards_of
-from test_confirmation import OTHERS, Scripted, values
+from scripted_bench import OTHERS, Scripted, values
 
 from baselines.confirming.state import ClassState
 from baselines.confirming.stored_state import read_state
@@ -18,15 +18,17 @@ from baselines.runs import load_run, run_prefix, store_run
 from baselines.series import summarise
 from baselines.store import open_store
 from baselines.stored_builds import store_build, stored_build
-from bot import conclusion, confirmation, elsewhere
+from bot import conclusion
 from bot.conclusion import conclude, judge_night
 from bot.config import load_config
-from bot.confirmation_report import unconfirmed_masks
-from bot.confirming import confirm_stored
-from bot.elsewhere import AskedNight, Asking, answer_question, asked_nights, confirmed_already, confirms
+from bot.confirm import confirm_stored
+from bot.confirming import confirmation
+from bot.confirming.report import unconfirmed_masks
+from bot.elsewhere import asking
+from bot.elsewhere.asking import AskedNight, Asking, answer_question, asked_nights, confirmed_already, confirms
+from bot.elsewhere.question import read_question
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile, read_issues
-from bot.question import read_question
 from bot.sharded import conclude_shards
 from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.records import Status
@@ -58,7 +60,7 @@ class Nights:
         return asking.nights
 
     def answer(self, name, bench):
-        self.patch.setattr(elsewhere, "MachineBench", lambda *given: bench)
+        self.patch.setattr(asking, "MachineBench", lambda *given: bench)
         out = self.folder / "answers" / f"answers-{name}" / f"{name}.jsonl"
         out.parent.mkdir(parents=True, exist_ok=True)
         answer_question(self.config, self.folder / "questions" / f"{name}.json.gz", self.folder / "into", out)

@@ -25,10 +25,10 @@ from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
 from bot.accepting import accepted_levels
-from bot.bench import bench_of_night, closing_bench
-from bot.closing import confirm_closings
 from bot.config import NightlyConfig
-from bot.exact_changes import exact_changes
+from bot.confirming.bench import bench_of_night, closing_bench
+from bot.confirming.closing import confirm_closings
+from bot.confirming.exact_changes import exact_changes
 from bot.filing_rules import FilingRules, When
 from bot.github.alert_store import read_alerts
 from bot.github.alerts import Alert

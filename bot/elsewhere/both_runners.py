@@ -1,5 +1,5 @@
 """A bench of two machines of a class, each of which answers as its own runner 0. The second is asked when the first has
-answered all, by another job (bot/elsewhere.py)."""
+answered all, by another job (asking.py)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property

@@ -11,8 +11,8 @@ from small_fleet import CHANNEL, ScriptedBench, calm, known_state, seen_of_logs,
 from baselines.confirming.bench import Ended, PairsWanted
 from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
-from bot import answers
-from bot.answers import AnswersRefused, RecordedBench, RecordingBench, answers_in
+from bot.elsewhere import answers
+from bot.elsewhere.answers import AnswersRefused, RecordedBench, RecordingBench, answers_in
 from torchbenchmark.records import Status
 
 QUESTION = "0" * 64

@@ -10,9 +10,9 @@ from package_index import keep_pip_offline, serve
 from baselines.kept_wheels import kept
 from baselines.store import open_store
 from baselines.stored_builds import stored_build
-from bot import builds_of_nights
-from bot.builds_of_nights import BuildsOfNights
 from bot.config import NightlyConfig
+from bot.confirming import builds_of_nights
+from bot.confirming.builds_of_nights import BuildsOfNights
 from bot.keeping import keep_build
 from torchbenchmark.builds import simple_index
 from torchbenchmark.builds.installation import install

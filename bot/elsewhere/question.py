@@ -1,6 +1,6 @@
 """The question of a night: all that the rules of confirming need to measure it again on a machine that has no store.
 
-The job that may read the store leaves it in a file; the machine with the GPU answers it (bot/answers.py). What the
+The job that may read the store leaves it in a file; the machine with the GPU answers it (answers.py). What the
 night comes to is worked out again by who has asked, from the store and the answers: nothing of this file is read back.
 """
 
@@ -24,7 +24,7 @@ from baselines.confirming.tonight import Named
 from baselines.series import UtcTime
 from baselines.store import Store
 from baselines.stored_builds import StoredBuild, stored_build
-from bot.confirmation import Looked
+from bot.confirming.confirmation import Looked
 from bot.errors import BotError
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Build

@@ -17,8 +17,8 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from baselines.confirming.bench import Bench, Decided, Ended, LogRatios, PairsWanted, Values
+from bot.elsewhere.question import Digest
 from bot.errors import BotError
-from bot.question import Digest
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.quantity import counted
 from torchbenchmark.records import LARGEST_SAMPLE, Status

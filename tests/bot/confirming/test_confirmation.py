@@ -4,8 +4,8 @@ import math
 
 import pytest
 from night_factory import A, B, C, run_of
+from scripted_bench import OTHERS, Scripted, values
 
-from baselines.confirming.bench import Ended
 from baselines.confirming.rules import Rules
 from baselines.confirming.stored_state import read_state
 from baselines.history import add_night
@@ -13,10 +13,10 @@ from baselines.policy import load_policy
 from baselines.report import State
 from baselines.runs import run_prefix, store_run
 from baselines.store import open_store
-from bot.closing import MOST_TESTS, confirm_closings
 from bot.conclusion import judge
-from bot.confirmation import confirm_night, rules_of
-from bot.confirmation_report import still_slow, waiting_masks, with_confirmation
+from bot.confirming.closing import MOST_TESTS, confirm_closings
+from bot.confirming.confirmation import confirm_night, rules_of
+from bot.confirming.report import still_slow, waiting_masks, with_confirmation
 from bot.filing_rules import FilingRules
 from bot.github.alerts import apply_report, masks
 from bot.github.announcements import announce
@@ -24,42 +24,6 @@ from bot.pages.issue import render_evidence
 from torchbenchmark.records import Status
 
 POLICY = load_policy("default")
-OTHERS = [f"test_eval[m{number}-cpu-eager]" for number in range(6)]
-
-
-class Scripted:
-    """A machine on which the head of a pair is slower by what `effects` says of its test."""
-
-    runners = 1
-
-    def __init__(self, effects, gone=(), ends=None):
-        self.effects, self.gone, self.asked, self.ends = effects, gone, [], ends or {}
-
-    def has(self, build, runner=0):
-        return build not in self.gone
-
-    def pairs(self, wanted, rounds, decided, runner=0):
-        self.asked.append([(one.test, one.base, one.head) for one in wanted])
-        found = [[] for _ in wanted]
-        for number in range(rounds):
-            done = decided(found)
-            for index, one in enumerate(wanted):
-                if index not in done:
-                    noise = 0.002 * math.sin(7.0 * number + index)
-                    found[index].append({"cpu_time": self.effects.get(one.test, 0.0) + noise})
-        return found
-
-    def again(self, tests, build, processes):
-        raise AssertionError("no environment is suspected here")
-
-    def one_by_one(self, tests, build, processes):
-        """How the processes of a build end: `ends` of its last digits, a status or the operators each."""
-        self.asked.append([(test, build) for test in tests])
-        return {test: [_end(one) for one in self.ends[build[-2:]]] for test in tests}
-
-
-def _end(one):
-    return Ended(one) if isinstance(one, Status) else Ended(Status.OK, values={"operators": float(one)})
 
 
 class Class:
@@ -102,10 +66,6 @@ class Class:
         """A good night, with rules of its own for what is asked before alerts close."""
         self.closing_rules = rules
         return self.night({A: values(1.0, self.day)}, Scripted({}), closing=Scripted({}))
-
-
-def values(level, day):
-    return [level * (1 + 0.002 * math.sin(3.0 * day + process)) for process in range(3)]
 
 
 @pytest.mark.parametrize("nights", [1, 2, 3, 8])

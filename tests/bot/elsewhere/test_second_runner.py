@@ -6,16 +6,16 @@ import shutil
 
 import pytest
 from night_factory import A, B
-from test_confirmation import Scripted, values
+from scripted_bench import Scripted, values
 from test_elsewhere import Nights, usual
 
 from baselines.report import Report
 from baselines.runs import run_prefix
-from bot import elsewhere
-from bot.answers import AnswersRefused
-from bot.bench import OtherClass
 from bot.conclusion import conclude
-from bot.elsewhere import AskedNight, answer_again, confirms
+from bot.confirming.bench import OtherClass
+from bot.elsewhere import asking
+from bot.elsewhere.answers import AnswersRefused
+from bot.elsewhere.asking import AskedNight, answer_again, confirms
 from bot.github.issue_file import IssueFile
 from bot.pages.job_summary import render_summary
 
@@ -32,7 +32,7 @@ class TwoMachines(Nights):
     """The same nights, with a job on a second machine."""
 
     def on(self, host):
-        self.patch.setattr(elsewhere, "host_name", lambda: host)
+        self.patch.setattr(asking, "host_name", lambda: host)
 
     def answer(self, name, bench):
         self.on("h0")
@@ -40,7 +40,7 @@ class TwoMachines(Nights):
 
     def answer_again(self, name, bench, host="h1"):
         self.on(host)
-        self.patch.setattr(elsewhere, "MachineBench", lambda *given: bench)
+        self.patch.setattr(asking, "MachineBench", lambda *given: bench)
         out = self.folder / "again" / f"again-{name}" / f"{name}-again.jsonl"
         out.parent.mkdir(parents=True, exist_ok=True)
         question = self.folder / "questions" / f"{name}.json.gz"

@@ -14,8 +14,8 @@ from rich.text import Text
 from baselines.confirming.bench import Decided, Ended, LogRatios, PairsWanted, Values
 from baselines.series import NightSummary
 from baselines.store import Store
-from bot.builds_of_nights import BuildsOfNights
 from bot.config import NightlyConfig
+from bot.confirming.builds_of_nights import BuildsOfNights
 from bot.errors import BotError
 from bot.run_request import run_request
 from torchbenchmark.builds.cache import kept

@@ -57,8 +57,8 @@ def confirm_command(
 
 def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str | None, issues: Path | None) -> int:
     """Confirm and conclude a stored night. Returns the exit code; raises BotError if it was concluded already."""
-    from bot.bench import ASKS
-    from bot.confirmation import (
+    from bot.confirming.bench import ASKS
+    from bot.confirming.confirmation import (
         confirm_closings_here,
         confirm_here,
     )  # numpy and scipy take longer than most commands do

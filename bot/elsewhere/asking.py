@@ -26,16 +26,16 @@ from baselines.series import NightSummary
 from baselines.store import Store, open_store
 from baselines.store.interface import check_part
 from baselines.stored_builds import store_build
-from bot.answers import AnswersRefused, RecordedBench, RecordingBench, Refusal, answers_in
-from bot.bench import ASKS, MachineBench, OtherClass
-from bot.both_runners import BothRunners
-from bot.builds_of_nights import BuildsOfNights
 from bot.conclusion import judge_night
 from bot.config import NightlyConfig
-from bot.confirmation import Looked, confirm_looked, look_at_night, outcome_in, rules_of, store_outcome
+from bot.confirming.bench import ASKS, MachineBench, OtherClass
+from bot.confirming.builds_of_nights import BuildsOfNights
+from bot.confirming.confirmation import Looked, confirm_looked, look_at_night, outcome_in, rules_of, store_outcome
+from bot.elsewhere.answers import AnswersRefused, RecordedBench, RecordingBench, Refusal, answers_in
+from bot.elsewhere.both_runners import BothRunners
+from bot.elsewhere.question import Question, digest_of, question_of, read_question, write_question
 from bot.errors import BotError
 from bot.nightly import alone
-from bot.question import Question, digest_of, question_of, read_question, write_question
 from bot.run_request import run_request
 from torchbenchmark.environment import host_name
 from torchbenchmark.errors import SentinelError
