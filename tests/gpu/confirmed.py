@@ -78,6 +78,7 @@ class Study:
     share: float
     names: Sequence[str] = TESTS
     nights_against_itself: int = AGAINST_ITSELF
+    shows_itself: bool = False
     rules: Rules = dataclasses.field(default_factory=Rules)
     found: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -99,7 +100,8 @@ class Study:
         nothing = [dataclasses.replace(trial, head=usual) for trial in trials]
         for number in range(1, self.nights_against_itself + 1):
             self.try_against_itself(number, nothing)
-        self.show_against_itself(nothing)
+        if self.shows_itself:
+            self.show_against_itself(nothing)
         self.found["finished"] = True
         self.tell()
 
@@ -188,7 +190,7 @@ class Study:
         pairs = (
             EXPECTED_PAIRS["slowed"]
             + self.nights_against_itself * EXPECTED_PAIRS["against itself"]
-            + self.rules.aa_pairs
+            + (self.rules.aa_pairs if self.shows_itself else 0)
         )
         print(f"a night of the build took {night_s:.0f} s: a pair of all tests at most {a_pair:.0f} s", flush=True)
         print(f"about {pairs} pairs of all tests are to come: {pairs * a_pair:.0f} s at most", flush=True)
@@ -305,7 +307,7 @@ def table(found: Mapping[str, Any], tests: Mapping[str, str]) -> str:
         f"{found.get('device', '')} {', '.join(found.get('gpus', ()))}, {found.get('preset', '')}; "
         f"builds {' and '.join(found.get('builds', ()))}",
         "",
-        f"{'slowed':36s} {'truth (of 3 processes)':>28s}  {'verdict':10s} pairs {'E':>9s} of {'needed':>7s}  again  "
+        f"{'slowed':36s} {'truth (of processes)':>28s}  {'verdict':10s} pairs {'E':>9s} of {'needed':>7s}  again  "
         f"{'effect':>7s} [interval]         holds the truth",
     ]
     again = {one["test"]: one for one in found.get("again", ())}
@@ -351,6 +353,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.03)
     parser.add_argument("--tests", nargs="+", default=TESTS, choices=TESTS)
     parser.add_argument("--against-itself", type=int, default=AGAINST_ITSELF, help="nights of the build against itself")
+    parser.add_argument(
+        "--show-itself", action="store_true", help="also the intervals of the build against itself, 12 pairs more"
+    )
     parser.add_argument("--seconds", type=int, default=0, help="stop after so many; 0: when all is measured")
     options = parser.parse_args()
     into = options.into.absolute()
@@ -362,7 +367,8 @@ def main() -> None:
     signal.signal(signal.SIGALRM, stop)
     signal.signal(signal.SIGTERM, stop)
     signal.alarm(options.seconds)
-    study = Study(into, options.device, options.preset, options.share, options.tests, options.against_itself)
+    itself = (options.against_itself, options.show_itself)
+    study = Study(into, options.device, options.preset, options.share, options.tests, *itself)
     try:
         study.run()
     except KeyboardInterrupt:
