@@ -26,8 +26,8 @@ nightly: $(SUITE_READY)
 
 # Tests that compare measured times run alone, the others two at a time.
 test: $(TEST_READY) $(NODE_READY)
-	$(BIN)/python -m pytest -m "quiet and not long"
-	$(BIN)/python -m pytest -m "not quiet and not long" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "quiet and not long" --durations=10
+	$(BIN)/python -m pytest -m "not quiet and not long" -n 2 --dist worksteal --durations=60
 
 test-all: $(TEST_READY) $(NODE_READY)
 	$(BIN)/python -m pytest -m quiet

@@ -59,6 +59,7 @@ def test_each_failure_has_its_status_and_reason_and_resume_measures_only_the_fai
     assert processes_with_variable("TORCHBENCH_RUN", run.header.run) == []
 
 
+@pytest.mark.long
 def test_a_model_whose_import_fails_kills_or_starts_threads_harms_no_other(torchbench, tmp_path):
     folder = tmp_path / "models"
     for name, statement in {

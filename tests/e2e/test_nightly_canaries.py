@@ -164,6 +164,7 @@ def test_a_shard_measures_its_canaries_and_the_workflow_stores_them_with_the_nig
     assert again.returncode == 0 and len(stored(nights, "canary")) == 2
 
 
+@pytest.mark.long
 def test_a_job_whose_canaries_cannot_be_measured_succeeds_with_a_warning(nights, torchbench):
     nights.config["canary"] = {"python": "/no/such/python", "suite": "canaries.yaml"}
     (nights.folder / "nightly.yaml").write_text(yaml.safe_dump(nights.config))
