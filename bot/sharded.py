@@ -265,7 +265,7 @@ def _confirm_without_a_bench(
     `asked_before`, and else those that were confirmed already."""
     if not config.confirm:
         return None
-    from bot.elsewhere.asking import (  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.deciding import (  # numpy and scipy take longer than most commands do
         confirm_without,
         confirmed_already,
     )

@@ -246,7 +246,8 @@ def decide_command(
 
     What a night comes to is worked out here: of the answers only the numbers are believed.
     """
-    from bot.elsewhere.asking import asked_nights, confirms  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import asked_nights
+    from bot.elsewhere.deciding import confirms  # numpy and scipy take longer than most commands do
 
     chosen, tracker = load_config(config), IssueFile(issues)
     with _step("decide"), _summary_of(chosen) as summary:
@@ -284,6 +285,8 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
         annotate("warning", "not measured again", report.confirmation.not_measured)
     if report.confirmation is not None and report.confirmation.not_asked_elsewhere:
         annotate("warning", "not asked on a second runner", report.confirmation.not_asked_elsewhere)
+    if report.confirmation is not None and report.confirmation.not_closed:
+        annotate("warning", "no alert is closed", report.confirmation.not_closed)
     canaries = summary["canaries"]
     if canaries is not None and (canaries["moved"] or canaries["failing"]):
         annotate("warning", "canaries", canaries["sentence"])

@@ -221,6 +221,7 @@ class NightOutcome(_Schema):
     margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
     rates: Rates | None = None
     closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
+    not_closed: str = ""  # why alerts whose tests are good again could not be asked about: they stay open
     not_asked_elsewhere: str = ""  # why what was confirmed was not asked on a second runner, where there is to be one
     not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state
 

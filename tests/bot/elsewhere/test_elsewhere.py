@@ -25,7 +25,8 @@ from bot.confirm import confirm_stored
 from bot.confirming import confirmation
 from bot.confirming.report import unconfirmed_masks
 from bot.elsewhere import asking
-from bot.elsewhere.asking import AskedNight, Asking, answer_question, asked_nights, confirmed_already, confirms
+from bot.elsewhere.asking import AskedNight, Asking, answer_question, asked_nights
+from bot.elsewhere.deciding import confirmed_already, confirms
 from bot.elsewhere.question import read_question
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile, read_issues
@@ -119,20 +120,24 @@ def test_what_is_decided_from_answers_is_what_a_bench_here_would_have_come_to(ni
     for day in range(14):
         for these in (nights, here):
             these.stored({**usual(day), C: values(1.0, 2 * day)})
-    for day in range(14, 19):
-        slow = 0.03 if day >= 16 else 0.0
+    for day in range(14, 22):
+        slow = 0.03 if 16 <= day < 19 else 0.0
         times = {A: values(1.0 + slow, day), B: values(1.0, day), C: values(1.0, 2 * day)}
         bench = Scripted({A: slow, C: 0.001})
         code, _ = nights.night(times, bench)
         run = here.stored(times)
         confirm = partial(confirmation.confirm_here, here.config, here.store, here.policy)
-        monkeypatch.setattr(confirmation, "bench_of_night", lambda *given, bench=bench: bench)
+        closings = partial(confirmation.confirm_closings_here, here.config, here.store)
+        for one in ("bench_of_night", "closing_bench"):
+            monkeypatch.setattr(confirmation, one, lambda *given, bench=bench: bench)
         tracker = IssueFile(here.folder / "issues.json")
-        assert conclude(here.config, here.store, here.policy, run, tracker, confirm=confirm) == code
+        assert conclude(here.config, here.store, here.policy, run, tracker, 0.0, confirm, closings) == code
     (one,), (other,) = nights.issues, here.issues
     assert (one.key, one.title, one.revision) == (other.key, other.title, other.revision)
     assert nights.state.model_copy(update={"nonce": ""}) == here.state.model_copy(update={"nonce": ""})
     assert nights.state.accounts.aa_tries > 0, "answers of every kind of ask were there"
+    (closing,) = nights.state.outcome.closings
+    assert closing.answer == "gone" and closing.asked[0].pairs >= 6 and not one.is_open
 
 
 def test_a_night_whose_confirming_failed_ends_confirms_nothing_and_loses_nothing(nights):
