@@ -117,7 +117,7 @@ def conclude(
     concluded first.
     """
     if confirm is not None:
-        _conclude_left(config, store, policy, run, tracker)
+        conclude_left(config, store, policy, run, tracker)
     began, key = time.monotonic(), run_prefix(run.header)
     judged = judge_night(config, store, policy, key)
     tonight, report, canaries = judged.tonight, judged.report, judged.canaries
@@ -151,7 +151,7 @@ def conclude(
     return report.exit_code
 
 
-def _conclude_left(config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker) -> None:
+def conclude_left(config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker) -> None:
     """Conclude the newest night before this one by what it came to, if that has not reached the alerts: its levels are
     what is normal by now, so that no later night would find it again. An alert that it would have asked pairs about
     before it closes is left to this night."""

@@ -20,12 +20,12 @@ from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
 from baselines.policy import Policy, load_policy
 from baselines.report import Report
-from baselines.runs import parse_run_prefix
+from baselines.runs import load_run, parse_run_prefix
 from baselines.series import NightSummary
 from baselines.store import Store, open_store
 from baselines.store.interface import check_part
 from baselines.stored_builds import store_build
-from bot.conclusion import judge_night
+from bot.conclusion import conclude_left, judge_night
 from bot.config import NightlyConfig
 from bot.confirming.bench import ASKS, MachineBench, OtherClass
 from bot.confirming.builds_of_nights import BuildsOfNights
@@ -36,6 +36,7 @@ from bot.elsewhere.closings import CLOSINGS, closings_elsewhere
 from bot.elsewhere.question import Question, question_of, read_question, write_question
 from bot.elsewhere.without_bench import ask_something, asks_something
 from bot.errors import BotError
+from bot.github.issue import Filed, Issue
 from bot.nightly import alone
 from bot.run_request import run_request
 from torchbenchmark.environment import host_name
@@ -55,6 +56,13 @@ class AskedNight(BaseModel):
     name: Annotated[str, Field(pattern=r"^(confirm-[0-9]{1,3})?$")]  # of the question; empty: it has none
 
 
+class _FiledLater:
+    """A tracker where nothing is filed: who concludes tonight files every alert that is open, or was closed lately."""
+
+    def put(self, issue: Issue) -> Filed | None:
+        return None
+
+
 class Asking:
     """Leaves the questions of nights in a folder, and says which nights they are of. A `Deferring` of bot.sharded."""
 
@@ -69,6 +77,8 @@ class Asking:
             name = f"confirm-{number}"
             path = self.folder / f"{name}{QUESTION}"
             try:
+                # First, as `decide` does: with its alerts, what is suspected tonight and asked for is another thing.
+                conclude_left(self.config, store, policy, load_run(store, prefix), _FiledLater())
                 judged = judge_night(self.config, store, policy, prefix)
                 asks = leave_question(self.config, store, policy, judged.tonight, judged.report, judged.canary, path)
             except SentinelError as problem:  # concluding it meets the same, and says so

@@ -278,7 +278,9 @@ def test_a_night_killed_after_it_was_confirmed_and_before_it_was_filed_is_filed_
         with pytest.raises(BotError, match="was confirmed already"):
             confirm_stored(nights.config, None, None, None)
     else:
-        nights.night({A: values(1.5, 5), B: values(1.0, 5)}, idle)
+        _, report = nights.night({A: values(1.5, 5), B: values(1.1, 5)}, idle)
+        assert not report["confirmation"]["not_measured"], "what is asked is what is decided"
+        assert [one["test"] for one in report["confirmation"]["tried"]] == [B]
     (issue,) = nights.issues
     assert A in issue.body and "confirmed twice" in issue.body
     assert not [test for asked in idle.asked for test, _, _ in asked if test == A]
