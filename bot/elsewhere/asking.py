@@ -81,7 +81,7 @@ class Asking:
                 conclude_left(self.config, store, policy, load_run(store, prefix), _FiledLater())
                 judged = judge_night(self.config, store, policy, prefix)
                 asks = leave_question(self.config, store, policy, judged.tonight, judged.report, judged.canary, path)
-            except SentinelError as problem:  # concluding it meets the same, and says so
+            except Exception as problem:  # of whatever kind: concluding it meets the same, and says so
                 console.print(f"{prefix}: nothing is asked: {problem}", markup=False, style="yellow")
                 asks = False
             found.append(AskedNight(key=prefix, name=name if asks else ""))

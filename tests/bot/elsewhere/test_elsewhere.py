@@ -30,7 +30,7 @@ from bot.elsewhere.deciding import confirmed_already, confirms
 from bot.elsewhere.question import read_question
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile, read_issues
-from bot.sharded import conclude_shards
+from bot.sharded import conclude_nights, conclude_shards
 from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.records import Status
 
@@ -166,6 +166,26 @@ def test_a_quiet_night_whose_confirming_failed_is_clean_and_says_so(nights):
     code, report = nights.night(usual(15))
     assert code == 0 and "as nothing was measured again: the confirming job has left no answers" in report["reason"]
     assert nights.state.accounts.nights == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (ValueError("a row is empty"), "ValueError: a row is empty"),
+    ],
+)
+def test_a_night_that_cannot_be_concluded_keeps_no_other_from_being_concluded(nights, capsys, fault, told):
+    first, second = (run_prefix(nights.stored(usual(day)).header) for day in range(2))
+
+    def failing(*given):
+        raise fault
+
+    tracker = IssueFile(nights.folder / "issues.json")
+    how = {first: failing, second: lambda *given: None}
+    assert conclude_nights(nights.config, nights.store, nights.policy, how, tracker) == [2, 0]
+    assert f"error: {first}: cannot be concluded: {told}" in " ".join(capsys.readouterr().err.split())
+    assert json.loads((nights.config.work / "nightly.json").read_bytes())["key"] == second
 
 
 def test_answers_of_another_night_or_changed_ones_confirm_nothing(nights):
