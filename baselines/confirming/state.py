@@ -214,6 +214,8 @@ class NightOutcome(_Schema):
     gone: tuple[str, ...] = ()  # series confirmed earlier that new pairs did not show again
     waiting: tuple[str, ...] = ()  # series confirmed by now and not filed yet
     without_base: tuple[str, ...] = ()  # series that no build before can be had for, to measure them again
+    resting: tuple[str, ...] = ()  # series that are suspected still, and rest as pairs did not show it lately
+    not_tried: tuple[str, ...] = ()  # suspected series beyond as many as a night tries
     exact: tuple[ExactMeasured, ...] = ()  # status and count changes, asked again
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
