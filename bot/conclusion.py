@@ -31,8 +31,9 @@ from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
 from bot.confirming.report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
 from bot.filing import file_all
+from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import RELAPSE, Alert, apply_report, masks
+from bot.github.alerts import RELAPSE, apply_report
 from bot.github.announcements import announce
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
 from bot.pages.issue import (

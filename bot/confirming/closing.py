@@ -15,7 +15,8 @@ from baselines.report import Report
 from baselines.screening import WINDOW
 from baselines.series import NightSummary
 from baselines.store import Store
-from bot.github.alerts import Alert, closing_tonight
+from bot.github.alert import Alert
+from bot.github.alerts import closing_tonight
 from regression_detector import TOTAL
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too

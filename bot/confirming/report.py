@@ -7,7 +7,7 @@ from baselines.confirming.state import ClassState, NightOutcome, test_of
 from baselines.report import Report, State
 from baselines.rolling import Mask
 from baselines.series import NightSummary, missing_shards_text
-from bot.github.alerts import Alert
+from bot.github.alert import Alert
 from torchbenchmark.quantity import counted, few
 
 LONGEST_UNCONFIRMED = timedelta(days=7)

@@ -12,8 +12,9 @@ from baselines.report import State
 from baselines.store import open_store
 from bot.accepting import nights_of_alerts
 from bot.errors import BotError
+from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import Alert, apply_report, masks
+from bot.github.alerts import apply_report
 from regression_detector import TOTAL, detect
 from torchbenchmark.records import Status
 

@@ -18,7 +18,8 @@ from bot.confirming.closing import MOST_TESTS, confirm_closings
 from bot.confirming.confirmation import confirm_night, rules_of
 from bot.confirming.report import still_slow, waiting_masks, with_confirmation
 from bot.filing_rules import FilingRules
-from bot.github.alerts import apply_report, masks
+from bot.github.alert import masks
+from bot.github.alerts import apply_report
 from bot.github.announcements import announce
 from bot.pages.issue import render_evidence
 from torchbenchmark.records import Status
