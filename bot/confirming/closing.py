@@ -11,13 +11,13 @@ from baselines.confirming.rules import Rules
 from baselines.confirming.state import Closing, NightOutcome
 from baselines.confirming.stored_state import read_state, write_state
 from baselines.history import read_nights
+from baselines.night_evidence import TOTAL
 from baselines.report import Report
 from baselines.screening import WINDOW
 from baselines.series import NightSummary
 from baselines.store import Store
 from bot.github.alert import Alert
 from bot.github.alerts import closing_tonight
-from regression_detector import TOTAL
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from baselines.confirming.state import Closing
+from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import NIGHTS_KEPT, RECOVERED, Alert, AlertNight, Episode, Findings
 from bot.github.night_findings import is_recovered
-from regression_detector import TOTAL
 from torchbenchmark.quantity import counted
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from baselines.confirming.exact_measured import ExactMeasured
 from baselines.confirming.state import Interval
+from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import Alert, Findings, Kind
-from regression_detector import TOTAL
 
 RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
 FAILING = (State.NEWLY_FAILING, State.STILL_FAILING)
