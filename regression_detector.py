@@ -7,7 +7,6 @@ with a baseline of several nights, segments and a judged channel per device. No 
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,20 +15,20 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from baselines.canaries import CanaryMove
+from baselines.comparison import ROUNDING, compare, count_changes, moved_by
 from baselines.differences import differences
 from baselines.history import add_night, read_nights
+from baselines.night_evidence import Evidence
 from baselines.pins import pinned_night
-from baselines.policy import SEED_PER_TEST, SEED_TOTAL, Judged, Policy, load_policy
+from baselines.policy import SEED_PER_TEST, SEED_TOTAL, Policy, load_policy
 from baselines.report import CountChange, Judgement, NightRef, Report, Row, State, Total
 from baselines.report_table import print_report
-from baselines.rolling import Baseline, Mask, ValidNights, is_usable, rolling_baseline
+from baselines.rolling import Mask, ValidNights
 from baselines.runs import list_series, run_prefix, store_run
 from baselines.screening import WINDOW
 from baselines.series import (
     TURNS,
     NightSummary,
-    Statistic,
-    TestSummary,
     UtcTime,
     chronological,
     is_of_environment,
@@ -46,14 +45,11 @@ from torchbenchmark.errors import SentinelError
 from torchbenchmark.experiment import Experiment
 from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
 from torchbenchmark.quantity import few
-from torchbenchmark.records import Status, read_run
+from torchbenchmark.records import read_run
 from torchbenchmark.terminal import console, new_app, run_app
 from torchbenchmark.yaml_files import first_problem, load_yaml
 
-TOTAL = "total"  # in the open alerts: the alert of the total, which masks its nights for every test
 BLIND_NIGHTS = 3  # in a row without any comparison: then it is no beginning any more, but a detector that sees nothing
-_ROUNDING = 1e-9  # 1.07 / 1.0 - 1 is a little more than 0.07; a change of exactly the limit is not above it
-_LARGEST_RATIO = 1e9  # no build is that much slower or faster: one side is not what it says
 _READ_AHEAD = 4  # nights read per night wanted: not every night has every test
 
 Weights = Callable[[Collection[str]], Mapping[str, float]]
@@ -74,78 +70,6 @@ def v1_weights(tests: Collection[str]) -> dict[str, float]:
             continue
         experiments.append(experiment)
     return {experiment.id: weight.total for experiment, weight in weights_of(experiments, domain_of).items()}
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """What the rules look at."""
-
-    tonight: NightSummary
-    history: tuple[NightSummary, ...]  # oldest first
-    pinned: NightSummary | None
-    policy: Policy
-    masks: Mapping[str, Sequence[Mask]]
-
-    def baseline(self, test: str, channel: str, statistic: Statistic, nights: int | None = None) -> Baseline:
-        return rolling_baseline(self.tonight, self.history, test, channel, statistic, self.valid(test, nights))
-
-    def valid(self, test: str, nights: int | None = None) -> ValidNights:
-        """Which nights may be what is normal of a test."""
-        masks = (*self.masks.get(test, ()), *self.masks.get(TOTAL, ()))
-        return ValidNights(nights or self.policy.nights, self.policy.min_coverage, masks)
-
-    def alert(self, test: str) -> datetime | None:
-        """Since when the test has an open alert."""
-        return min((mask.since for mask in self.masks.get(test, ()) if mask.since_open), default=None)
-
-    @property
-    def valid_nights(self) -> list[NightSummary]:
-        valid = ValidNights(self.policy.nights, self.policy.min_coverage)
-        return [night for night in self.history if valid.covers(night)]
-
-    @property
-    def last_good(self) -> NightSummary | None:
-        """The newest valid night in no alert at all; where there is none, the newest night."""
-        masks = tuple(mask for several in self.masks.values() for mask in several)
-        good = ValidNights(self.policy.nights, self.policy.min_coverage, masks)
-        unmasked = [night for night in self.valid_nights if good.mask_of(night) is None]
-        here = [night for night in unmasked if is_of_environment(night, self.tonight)]
-        return next(reversed(here or unmasked or self.valid_nights or self.history), None)
-
-    @property
-    def nights_without_comparison(self) -> int:
-        """How many nights in a row, tonight included, had data and nothing to compare it with. The first night of all
-        has nothing either; it counts only as a beginning."""
-        nights = [night for night in (*self.history, self.tonight) if night.ok_tests]
-        count = 0
-        for index in reversed(range(1, len(nights))):
-            if _has_a_baseline(nights[index], nights[:index], self.policy):
-                break
-            count += 1
-        return count
-
-    def before(self, test: str) -> TestSummary | None:
-        """How the test ended in the newest valid night that planned it and has its shard."""
-        return next((night.tests[test] for night in reversed(self.valid_nights) if _has(night, test)), None)
-
-    def last_ran(self, test: str) -> datetime | None:
-        """When the newest night started in which the test ended ok."""
-        ran = (night.started for night in reversed(self.history) if test in night.tests and night.tests[test].ok)
-        return next(ran, None)
-
-
-def _has_a_baseline(night: NightSummary, before: Sequence[NightSummary], policy: Policy) -> bool:
-    """Whether any test of the night can be compared with nights before it, whatever alerts say of them."""
-    valid = ValidNights(policy.nights, policy.min_coverage)
-    for test in night.ok_tests:
-        judged = _judged(night.tests[test], night.device, policy)
-        if judged and rolling_baseline(night, before, test, *judged.pair, valid).value is not None:
-            return True
-    return False
-
-
-def _has(night: NightSummary, test: str) -> bool:
-    return test in night.tests and not night.tests[test].absent
 
 
 def detect(
@@ -172,14 +96,14 @@ def detect(
     for night in (*history, *((pinned,) if pinned else ())):
         _check_comparable(tonight, night)
     earlier = tuple(night for night in chronological(history) if night.run != tonight.run)
-    evidence = _Evidence(tonight, earlier, pinned, policy, masked)
-    rows = [_compare(test, evidence) for test in sorted(tonight.tests)]
+    evidence = Evidence(tonight, earlier, pinned, policy, masked)
+    rows = [compare(test, evidence) for test in sorted(tonight.tests)]
     rows += [Row(test=test, state=State.GONE, reason="not planned tonight") for test in _vanished(evidence)]
     good = evidence.last_good
     total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
     blind = evidence.nights_without_comparison if all(row.change is None for row in rows) else 0
     judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage, blind)
-    counts = tuple(change for test in sorted(tonight.ok_tests) for change in _count_changes(test, evidence))
+    counts = tuple(change for test in sorted(tonight.ok_tests) for change in count_changes(test, evidence))
     return Report(
         verdict=judgement.verdict,
         reason=judgement.reason,
@@ -203,7 +127,7 @@ def detect(
 
 
 def _screen(
-    evidence: _Evidence,
+    evidence: Evidence,
     rows: Sequence[Row],
     counts: Sequence[CountChange],
     noise: NoiseTable | None,
@@ -247,146 +171,14 @@ def _screen(
     )
 
 
-def _compare(test: str, evidence: _Evidence) -> Row:
-    """The row of a test that is planned tonight."""
-    now, before, alert = evidence.tonight.tests[test], evidence.before(test), evidence.alert(test)
-    if now.absent:
-        return Row(test=test, state=State.NOT_COMPARABLE, reason=now.reason, alert=alert)
-    told = f"{now.status or 'missing'}: {now.reason}"
-    if now.failed:
-        failed_before = before is not None and before.failed
-        state = State.NEWLY_FAILING if before and before.ok else State.STILL_FAILING if failed_before else State.NEW
-        return Row(test=test, state=state, reason=told, alert=alert, good_until=evidence.last_ran(test))
-    if not now.ok:
-        state = State.NOT_COMPARABLE if before is None or not before.ok else State.GONE
-        return Row(test=test, state=state, reason=told, alert=alert, left_out=now.status is Status.SKIPPED)
-    judged = _judged(now, evidence.tonight.device, evidence.policy)
-    if judged is None:
-        wanted = ", ".join(one.channel for one in evidence.policy.for_device(evidence.tonight.device))
-        reason = f"tonight has none of the judged channels ({wanted})"
-        return Row(test=test, state=State.NOT_COMPARABLE, reason=reason, alert=alert)
-    return _compare_values(test, judged, evidence).model_copy(update={"alert": alert})
-
-
-def _judged(test: TestSummary, device: str, policy: Policy) -> Judged | None:
-    judged = policy.for_device(device)
-    return next((one for one in judged if one.channel in CHANNELS and one.channel in test.channels), None)
-
-
-def _compare_values(test: str, judged: Judged, evidence: _Evidence) -> Row:
-    """The row of a test that ended ok and has a judged channel."""
-    summary = evidence.tonight.tests[test].channels[judged.channel]
-    tonight, baseline = summary.location(judged.statistic), evidence.baseline(test, *judged.pair)
-    row = Row(
-        test=test,
-        state=State.NOT_COMPARABLE,
-        channel=judged.channel,
-        statistic=judged.statistic,
-        unit=summary.unit,
-        baseline=baseline.value,
-        tonight=tonight if math.isfinite(tonight) else None,
-        nights=baseline.nights,
-        others=_other_changes(test, judged.channel, evidence),
-        segment_since=_segment_since(baseline, evidence.tonight),
-        segment_ended_by=baseline.segment.ended_by,
-        good_until=baseline.newest,
-    )
-    if not is_usable(judged.channel, tonight):
-        return row.model_copy(update={"reason": f"tonight's {judged.channel} is {tonight:g}, not a positive number"})
-    row = row.model_copy(update={"pin_change": _pin_change(test, judged, evidence)})
-    before = evidence.before(test)
-    fixed = before is not None and before.failed
-    if baseline.value is None:
-        state, reason = _without_baseline(test, baseline, evidence, fixed)
-        return row.model_copy(update={"state": state, "reason": reason})
-    change = _change(judged.channel, baseline.value, tonight)
-    if change is None:
-        return row.model_copy(update={"reason": "tonight and baseline are out of all proportion; check the unit"})
-    moved = _moved(change, evidence.policy.per_test)
-    # A test that is back but slow is a regression that its failure hid.
-    state = State.FIXED if fixed and moved is not State.SLOWER else moved
-    return row.model_copy(update={"state": state, "change": change, "reason": _was_failing(before) if fixed else ""})
-
-
-def _segment_since(baseline: Baseline, tonight: NightSummary) -> datetime | None:
-    if not baseline.segment.ended_by:
-        return None
-    return baseline.segment.nights[0].started if baseline.segment.nights else tonight.started
-
-
-def _without_baseline(test: str, baseline: Baseline, evidence: _Evidence, fixed: bool) -> tuple[State, str]:
-    segment, seen = baseline.segment, [night for night in evidence.history if _has(night, test)]
-    if all(night.tests[test].status is not None and night.tests[test].status.expected for night in seen):
-        return State.NEW, "skipped or unsupported until now" if seen else ""
-    if fixed:
-        return State.FIXED, f"{_was_failing(evidence.before(test))}; {baseline.reason}"
-    if segment.ended_by and not any(_has(night, test) for night in segment.nights):
-        states = {"workload change": State.WORKLOAD_CHANGE, "environment change": State.ENVIRONMENT_CHANGE}
-        return states.get(segment.ended_by, State.NOT_COMPARABLE), segment.reason
-    return State.NOT_COMPARABLE, baseline.reason
-
-
-def _was_failing(before: TestSummary | None) -> str:
-    return f"was {before.status or 'missing'}: {before.reason}" if before else ""
-
-
-def _change(channel: str, baseline: float, tonight: float) -> float | None:
-    """Tonight over baseline, less 1; of a channel where higher is better the inverse, so that positive is slower."""
-    if baseline == 0 or tonight == 0:  # a count
-        return 0.0 if baseline == tonight else None
-    ratio = tonight / baseline if CHANNELS[channel].better == "lower" else baseline / tonight
-    return ratio - 1 if 1 / _LARGEST_RATIO < ratio < _LARGEST_RATIO else None
-
-
-def _moved(change: float, limit: float) -> State:
-    """Slower if above the limit; faster if the inverse ratio is, so that undoing a regression is an improvement."""
-    if change > limit + _ROUNDING:
-        return State.SLOWER
-    return State.FASTER if 1 / (1 + change) - 1 > limit + _ROUNDING else State.UNCHANGED
-
-
 def _total_moved(score: float, limit: float) -> State:
     """By the score, as people read it: 1 % is a total under 990, and by symmetry one above 1000 / 0.99."""
-    if score / TARGET < 1 - limit - _ROUNDING:
+    if score / TARGET < 1 - limit - ROUNDING:
         return State.SLOWER
-    return State.FASTER if TARGET / score < 1 - limit - _ROUNDING else State.UNCHANGED
+    return State.FASTER if TARGET / score < 1 - limit - ROUNDING else State.UNCHANGED
 
 
-def _other_changes(test: str, judged_channel: str, evidence: _Evidence) -> dict[str, float]:
-    changes = {}
-    for name, summary in evidence.tonight.tests[test].channels.items():
-        # A rate is the inverse of a time that is shown, and its change would read the wrong way round beside it.
-        if name == judged_channel or name not in CHANNELS or CHANNELS[name].exact or CHANNELS[name].better == "higher":
-            continue
-        tonight, baseline = summary.location("median"), evidence.baseline(test, name, "median").value
-        if baseline is None or not is_usable(name, tonight):
-            continue
-        if (change := _change(name, baseline, tonight)) is not None:
-            changes[name] = change
-    return changes
-
-
-def _count_changes(test: str, evidence: _Evidence) -> list[CountChange]:
-    changes = []
-    for name, summary in evidence.tonight.tests[test].channels.items():
-        if name in CHANNELS and CHANNELS[name].exact:
-            tonight, baseline = summary.location("median"), evidence.baseline(test, name, "median", nights=1).value
-            if baseline is not None and is_usable(name, tonight) and tonight != baseline:
-                changes.append(CountChange(test=test, channel=name, baseline=baseline, tonight=tonight))
-    return changes
-
-
-def _pin_change(test: str, judged: Judged, evidence: _Evidence) -> float | None:
-    """Against the pinned night; None also if workload, unit or environment are not what they were then."""
-    if evidence.pinned is None:
-        return None
-    valid = ValidNights(nights=1, min_coverage=0)
-    pinned = rolling_baseline(evidence.tonight, (evidence.pinned,), test, *judged.pair, valid).value
-    tonight = evidence.tonight.tests[test].channels[judged.channel].location(judged.statistic)
-    return None if pinned is None else _change(judged.channel, pinned, tonight)
-
-
-def _vanished(evidence: _Evidence) -> list[str]:
+def _vanished(evidence: Evidence) -> list[str]:
     """Planned and meant to run in the newest valid night, not planned tonight."""
     if evidence.tonight.selection:
         return []  # left out on purpose
@@ -427,8 +219,8 @@ def _judge(
         told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
         return Judgement(verdict="broken", reason=f"no test ended ok: {told}")
     compared = [row for row in rows if row.change is not None]
-    slower = [row for row in compared if _moved(row.change, per_test) is State.SLOWER]
-    faster = [row for row in compared if _moved(row.change, per_test) is State.FASTER]
+    slower = [row for row in compared if moved_by(row.change, per_test) is State.SLOWER]
+    faster = [row for row in compared if moved_by(row.change, per_test) is State.FASTER]
     failing = [row.test for row in rows if row.state is State.NEWLY_FAILING]
     still = [row.test for row in rows if row.state is State.STILL_FAILING and row.alert is not None]
     findings = [f"{what} failing: {few(names)}" for what, names in (("newly", failing), ("still", still)) if names]

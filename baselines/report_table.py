@@ -104,6 +104,8 @@ def _print_confirmation(outcome: NightOutcome) -> None:
         for interval in filed.intervals:
             shown = f"{interval.effect:+.2%} [{interval.low:+.2%}, {interval.high:+.2%}]"
             _line(f"there again: {interval.test} {interval.channel} {shown}: {filed.kind}", "bold")
+    if outcome.not_closed:
+        _line(f"no alert is closed: {outcome.not_closed}", "yellow")
     for closing in outcome.closings or ():
         _print_closing(closing)
     for channel, margin in outcome.margins.items():

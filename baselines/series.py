@@ -75,6 +75,11 @@ class TestSummary(_Schema):
         return self.status is Status.OK
 
     @property
+    def is_sound(self) -> bool:
+        """Ended ok on a machine that did not hold its GPU back: its times are the build's."""
+        return self.ok and not self.throttled
+
+    @property
     def failed(self) -> bool:
         """Also true for a test without a record: it was meant to run and gave nothing."""
         return not self.absent and (self.status is None or self.status.failed)

@@ -93,7 +93,7 @@ def _gather(gathered: "Sequence[_Gathered]", nights: Iterable[NightSummary], val
         summary = night.tests.get(growing[0].test)
         if summary is None:
             continue
-        counts = summary.ok and not summary.throttled and valid.covers(night)
+        counts = summary.is_sound and valid.covers(night)
         for one in growing[:]:
             there = summary.channels.get(one.channel)
             if there is None:

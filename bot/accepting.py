@@ -13,8 +13,8 @@ from baselines.confirming.state import ClassState
 from baselines.confirming.stored_state import read_state
 from baselines.store import Store
 from bot.errors import BotError
+from bot.github.alert import Accepted, Alert
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import Accepted, Alert
 from torchbenchmark.foreign_text import inline_code, one_line
 
 _TOLD = {"improvement": "an improvement", "count": "a count", "environment": "the environment"}

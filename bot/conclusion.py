@@ -31,8 +31,9 @@ from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
 from bot.confirming.report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
 from bot.filing import file_all
+from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import RELAPSE, Alert, apply_report, masks
+from bot.github.alerts import RELAPSE, apply_report
 from bot.github.announcements import announce
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
 from bot.pages.issue import (
@@ -117,7 +118,7 @@ def conclude(
     concluded first.
     """
     if confirm is not None:
-        _conclude_left(config, store, policy, run, tracker, asks_closings=confirm_closings is not None)
+        conclude_left(config, store, policy, run, tracker)
     began, key = time.monotonic(), run_prefix(run.header)
     judged = judge_night(config, store, policy, key)
     tonight, report, canaries = judged.tonight, judged.report, judged.canaries
@@ -151,9 +152,7 @@ def conclude(
     return report.exit_code
 
 
-def _conclude_left(
-    config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker, *, asks_closings: bool
-) -> None:
+def conclude_left(config: NightlyConfig, store: Store, policy: Policy, run: Run, tracker: Tracker) -> None:
     """Conclude the newest night before this one by what it came to, if that has not reached the alerts: its levels are
     what is normal by now, so that no later night would find it again. An alert that it would have asked pairs about
     before it closes is left to this night."""
@@ -162,7 +161,7 @@ def _conclude_left(
     left = state.outcome
     if left is None or left.night >= header.started or state.concluded == left.night:
         return
-    if left.closings is None and asks_closings:
+    if left.closings is None:
         left = left.model_copy(update={"closings": ()})
     nights = read_nights(store, header.suite, header.machine_class, 1, before=left.night + timedelta(microseconds=1))
     try:

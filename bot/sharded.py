@@ -4,6 +4,7 @@ Between the two, each machine runs `torchbench run --plan PLAN --shard i/n`.
 """
 
 import secrets
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -35,6 +36,7 @@ from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.cli import tell_of_canaries
 from torchbenchmark.errors import SentinelError
+from torchbenchmark.foreign_text import one_line
 from torchbenchmark.records import Run, read_run
 from torchbenchmark.registry import Registry, Suite, load_suite
 from torchbenchmark.shards import RunPlan, divide, durations, new_run_name, write_plan
@@ -248,13 +250,21 @@ def conclude_shards(
 def conclude_nights(
     config: NightlyConfig, store: Store, policy: Policy, nights: Mapping[str, Confirm | None], tracker: Tracker
 ) -> list[int]:
-    """Conclude stored nights, by their prefixes, each with what confirms it. Returns their exit codes."""
+    """Conclude stored nights, by their prefixes, each with what confirms it. Returns their exit codes.
+
+    Whatever one of them fails of, a full disk or a fault of the bot itself, is told, and the others are concluded.
+    """
     codes: list[int] = []
     for prefix, confirm in nights.items():
         try:
             codes.append(conclude(config, store, policy, load_run(store, prefix), tracker, confirm=confirm))
         except SentinelError as problem:
             codes.append(_told(problem))
+        except Exception as problem:
+            if not isinstance(problem, OSError):  # whose text says all
+                traceback.print_exc()
+            what = one_line(str(problem)) or "no reason given"
+            codes.append(_told(BotError(f"{prefix}: cannot be concluded: {type(problem).__name__}: {what}")))
     return codes
 
 
@@ -265,7 +275,7 @@ def _confirm_without_a_bench(
     `asked_before`, and else those that were confirmed already."""
     if not config.confirm:
         return None
-    from bot.elsewhere.asking import (  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.deciding import (  # numpy and scipy take longer than most commands do
         confirm_without,
         confirmed_already,
     )

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bot.elsewhere.asking import Asking
 
 MOST_NAMED = 20  # failed tests in one annotation
+_LEFT_OUT = "something was left out; see the log of this step"
 
 IssuesOption = Annotated[Path, typer.Option(help="The file in which issues are left, for `torchbench file`.")]
 
@@ -173,7 +174,7 @@ def conclude_command(
         set_output("confirm", json.dumps([{"name": name} for name in names]))
         set_output("nights", json.dumps([night.model_dump() for night in asking.nights]))
         if code == EXIT_BROKEN:
-            annotate("error", "nightly: not whole", "something was left out; see the log of this step")
+            annotate("error", "nightly: not whole", _LEFT_OUT)
     else:
         _tell_conclusion(code, summary())
     raise typer.Exit(EXIT_BROKEN if code == EXIT_BROKEN else EXIT_CLEAN)
@@ -246,7 +247,8 @@ def decide_command(
 
     What a night comes to is worked out here: of the answers only the numbers are believed.
     """
-    from bot.elsewhere.asking import asked_nights, confirms  # numpy and scipy take longer than most commands do
+    from bot.elsewhere.asking import asked_nights
+    from bot.elsewhere.deciding import confirms  # numpy and scipy take longer than most commands do
 
     chosen, tracker = load_config(config), IssueFile(issues)
     with _step("decide"), _summary_of(chosen) as summary:
@@ -284,9 +286,14 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
         annotate("warning", "not measured again", report.confirmation.not_measured)
     if report.confirmation is not None and report.confirmation.not_asked_elsewhere:
         annotate("warning", "not asked on a second runner", report.confirmation.not_asked_elsewhere)
+    if report.confirmation is not None and report.confirmation.not_closed:
+        annotate("warning", "no alert is closed", report.confirmation.not_closed)
     canaries = summary["canaries"]
     if canaries is not None and (canaries["moved"] or canaries["failing"]):
         annotate("warning", "canaries", canaries["sentence"])
+    if code == EXIT_BROKEN and report.exit_code != EXIT_BROKEN:  # of another night, or of a shard
+        annotate("error", "nightly: not whole", _LEFT_OUT)
+        code = report.exit_code
     if code == EXIT_CLEAN:
         return
     annotate("warning" if code == EXIT_REGRESSION else "error", f"nightly: {report.verdict}", report.reason)

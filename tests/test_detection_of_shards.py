@@ -10,7 +10,8 @@ from baselines.report import State
 from baselines.runs import load_run, store_run
 from baselines.series import NightSummary, summarise
 from baselines.store.folder import FolderStore
-from bot.github.alerts import Alert, apply_report, masks
+from bot.github.alert import Alert, masks
+from bot.github.alerts import apply_report
 from regression_detector import detect, load_policy
 from torchbenchmark.records import Status
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
 from baselines.errors import BaselineError
+from baselines.night_evidence import TOTAL
 from baselines.policy import Judged, Policy
 from baselines.report import Report, State
 from baselines.rolling import Mask
 from baselines.series import Pooled
-from regression_detector import TOTAL, DetectorError, detect, load_policy, v1_weights
+from regression_detector import DetectorError, detect, load_policy, v1_weights
 from torchbenchmark.records import Status
 
 DEFAULT = load_policy("default")

@@ -146,12 +146,14 @@ def _admitted(tonight: Tonight, scores: Moved) -> tuple[BoolArray, list[int]]:
             continue
         one = state.series.get(tonight.names[row])
         if one is not None and (
-            one.pending is not None
-            or (one.resting > 0 and scores.score[row] < one.score + rules.rest_ended_by)
-            or (state.build is not None and tonight.names[row] in state.build.effects)
+            one.pending is not None or (state.build is not None and tonight.names[row] in state.build.effects)
         ):
             continue
+        if one is not None and one.resting > 0 and scores.score[row] < one.score + rules.rest_ended_by:
+            tonight.outcome.resting.append(tonight.names[row])
+            continue
         found.append(row)
+    tonight.outcome.not_tried += [tonight.names[row] for row in found[rules.most_candidates :]]
     return passed, found[: rules.most_candidates]
 
 

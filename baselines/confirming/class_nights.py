@@ -57,7 +57,7 @@ def seen_tonight(
 def _value(night: NightSummary, tonight: NightSummary, key: SeriesKey, statistic: Statistic) -> tuple[float, float]:
     """(ln of the value, variance of ln over the processes) of a night; nan where there is none."""
     summary = night.tests.get(key.test)
-    if summary is None or not summary.ok or summary.throttled or key.channel not in summary.channels:
+    if summary is None or not summary.is_sound or key.channel not in summary.channels:
         return math.nan, math.nan
     channel, now = summary.channels[key.channel], tonight.tests[key.test].channels[key.channel]
     value = channel.location(statistic)

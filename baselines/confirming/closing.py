@@ -9,7 +9,7 @@ from typing import Literal
 from baselines.confirming.bench import Bench, LogRatios, PairsWanted
 from baselines.confirming.rules import Rules
 from baselines.confirming.shares import log_of, share_of
-from baselines.confirming.state import Gone
+from baselines.confirming.state import Closing, Gone
 from baselines.confirming.trials import ratios_of
 from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
 from torchbenchmark.statistics.sign_e_process import SIGN_BETS, Direction, e_path
@@ -37,6 +37,31 @@ class Question:
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
         return max(SHARE_GONE * log_of(self.effect), rules.margin_of(self.channel))
+
+
+@dataclass(frozen=True)
+class AskedClosing:
+    """An alert that is to be closed, and what is asked of its tests first; of none, where no build from before it is
+    known."""
+
+    alert: str  # its key
+    questions: tuple[Question, ...]
+
+
+def ask_closings(
+    closings: Sequence[AskedClosing], head: str, bench: Bench, rules: Rules
+) -> tuple[tuple[Closing, ...], int]:
+    """What pairs say of each alert, and how many of them were measured. Where those of a night are spent, the others
+    are asked the next one."""
+    found: list[Closing] = []
+    spent = 0
+    for one in closings:
+        if spent >= rules.pairs_a_night:
+            break
+        told, pairs = ask_whether_gone(one.questions, head, bench, rules)
+        found.append(Closing(alert=one.alert, asked=told))
+        spent += pairs
+    return tuple(found), spent
 
 
 def answer(ratios: Sequence[float], limit: float, most_pairs: int) -> Answer:

@@ -66,10 +66,17 @@ def _order(one: ExactChange) -> tuple[int, str, str]:
 
 
 def _rest_a_night(tonight: Tonight) -> None:
-    state = tonight.state
+    """A failure that is not settled waits until the test ends well, once it has waited long: one that fails all the
+    time, or that no night had for a while, would be nobody's news when it fails again, and never be filed. Of a test
+    that no night has had as far back as one looks nothing waits."""
+    state, seen = tonight.state, tonight.seen
     state.flaky = {name: nights - 1 for name, nights in state.flaky.items() if nights > 1}
+    known = {key.test for key in seen.series}
+    ended_well = {key.test for key, there in zip(seen.series, seen.there, strict=True) if there}
     state.failing = {
-        test: one for test, one in state.failing.items() if tonight.nights_since(one.since) <= WAITING_NIGHTS
+        test: one
+        for test, one in state.failing.items()
+        if tonight.nights_since(one.since) <= WAITING_NIGHTS or test in known - ended_well
     }
 
 

@@ -214,6 +214,8 @@ class NightOutcome(_Schema):
     gone: tuple[str, ...] = ()  # series confirmed earlier that new pairs did not show again
     waiting: tuple[str, ...] = ()  # series confirmed by now and not filed yet
     without_base: tuple[str, ...] = ()  # series that no build before can be had for, to measure them again
+    resting: tuple[str, ...] = ()  # series that are suspected still, and rest as pairs did not show it lately
+    not_tried: tuple[str, ...] = ()  # suspected series beyond as many as a night tries
     exact: tuple[ExactMeasured, ...] = ()  # status and count changes, asked again
     filed: tuple[Filed, ...] = ()
     notes: tuple[str, ...] = ()
@@ -221,6 +223,7 @@ class NightOutcome(_Schema):
     margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
     rates: Rates | None = None
     closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
+    not_closed: str = ""  # why alerts whose tests are good again could not be asked about: they stay open
     not_asked_elsewhere: str = ""  # why what was confirmed was not asked on a second runner, where there is to be one
     not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state
 

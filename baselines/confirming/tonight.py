@@ -43,6 +43,8 @@ class Outcome:
     ranks: FloatArray = field(default_factory=lambda: np.empty(0), compare=False)
     exact: list[ExactMeasured] = field(default_factory=list)  # status and count changes
     without_base: list[str] = field(default_factory=list)  # candidates whose good builds are all gone
+    resting: list[str] = field(default_factory=list)  # series that would be candidates, had they not been futile lately
+    not_tried: list[str] = field(default_factory=list)  # ... were there not better ones, as many as a night tries
     notes: list[str] = field(default_factory=list)
     pairs: int = 0
     bridged: int = 0  # processes
@@ -186,6 +188,8 @@ class Tonight:
             gone=tuple(name_of(one.trial.key) for one in outcome.again if not one.persistent),
             waiting=tuple(name for name, one in self.state.series.items() if one.pending is not None),
             without_base=tuple(outcome.without_base),
+            resting=tuple(outcome.resting),
+            not_tried=tuple(outcome.not_tried),
             exact=tuple(outcome.exact),
             filed=tuple(outcome.filed),
             notes=tuple(outcome.notes),

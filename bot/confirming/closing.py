@@ -1,22 +1,23 @@
 """The last step before an alert is closed: is the change gone? The build from before it is measured against tonight's,
 in pairs, on what they are measured with when something is confirmed."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from baselines.confirming.bench import Bench
-from baselines.confirming.closing import Question, ask_whether_gone
+from baselines.confirming.closing import AskedClosing, Question, ask_closings
 from baselines.confirming.margins import with_margins
 from baselines.confirming.rules import Rules
 from baselines.confirming.state import Closing, NightOutcome
 from baselines.confirming.stored_state import read_state, write_state
 from baselines.history import read_nights
+from baselines.night_evidence import TOTAL
 from baselines.report import Report
 from baselines.screening import WINDOW
 from baselines.series import NightSummary
 from baselines.store import Store
-from bot.github.alerts import Alert, closing_tonight
-from regression_detector import TOTAL
+from bot.github.alert import Alert
+from bot.github.alerts import closing_tonight
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too
 
@@ -39,36 +40,37 @@ def confirm_closings(
     outcome = report.confirmation
     if outcome is None or outcome.closings is not None:
         return report
-    rules = rules or Rules()
-    closing = sorted(closing_tonight(alerts, report, now=now), key=lambda alert: (alert.opened, alert.key))
-    if not closing:
-        return _with(report, outcome, (), 0)
     nights = read_nights(store, tonight.suite, tonight.machine_class, WINDOW, before=tonight.started)
-    builds = {night.started: night.build.id for night in nights}
+    closings = closings_of(alerts, report, nights, now)
+    if not closings:
+        return report.model_copy(update={"confirmation": with_closings(outcome, (), 0)})
     state, version = read_state(store, tonight.suite, tonight.machine_class)
-    rules = with_margins(rules, state.accounts)
-    asked: list[Closing] = []
-    machine, spent = bench(nights), 0
-    for alert in closing:
-        if spent >= rules.pairs_a_night:
-            break  # the others are asked the next night
-        found, pairs = ask_whether_gone(_questions(alert, report, builds), tonight.build.id, machine, rules)
-        asked.append(Closing(alert=alert.key, asked=found))
-        spent += pairs
-    after = _with(report, outcome, tuple(asked), spent)
+    rules = with_margins(rules or Rules(), state.accounts)
+    found, spent = ask_closings(closings, tonight.build.id, bench(nights), rules)
+    after = with_closings(outcome, found, spent)
     if state.outcome is not None and state.outcome.night == tonight.started:
-        state.outcome = after.confirmation
+        state.outcome = after
         state.bucket -= spent
         write_state(store, tonight.suite, tonight.machine_class, state, version)
-    return after
+    return report.model_copy(update={"confirmation": after})
 
 
-def _with(report: Report, outcome: NightOutcome, closings: tuple[Closing, ...], pairs: int) -> Report:
-    told = outcome.model_copy(update={"closings": closings, "processes": outcome.processes + 2 * pairs})
-    return report.model_copy(update={"confirmation": told})
+def with_closings(outcome: NightOutcome, closings: tuple[Closing, ...], pairs: int) -> NightOutcome:
+    """What the night came to, with what so many pairs said of the alerts that it would close."""
+    return outcome.model_copy(update={"closings": closings, "processes": outcome.processes + 2 * pairs})
 
 
-def _questions(alert: Alert, report: Report, builds: dict[datetime, str]) -> list[Question]:
+def closings_of(
+    alerts: Collection[Alert], report: Report, nights: Collection[NightSummary], now: datetime
+) -> tuple[AskedClosing, ...]:
+    """The alerts that the night would close as recovered, and what is asked of each. `nights`: those before it, whose
+    builds may be asked for."""
+    builds = {night.started: night.build.id for night in nights}
+    closing = sorted(closing_tonight(alerts, report, now=now), key=lambda alert: (alert.opened, alert.key))
+    return tuple(AskedClosing(alert.key, tuple(_questions(alert, report, builds))) for alert in closing)
+
+
+def _questions(alert: Alert, report: Report, builds: Mapping[datetime, str]) -> list[Question]:
     """Of the tests that changed most, each against the build that its interval is from; where it has none, as the
     limits opened the alert, against the newest night in which all was well, by at least what the limit is."""
     judged = {row.test: row.channel for row in report.rows if row.channel is not None}

@@ -30,8 +30,8 @@ from bot.confirming.bench import bench_of_night, closing_bench
 from bot.confirming.closing import confirm_closings
 from bot.confirming.exact_changes import exact_changes
 from bot.filing_rules import FilingRules, When
+from bot.github.alert import Alert
 from bot.github.alert_store import read_alerts
-from bot.github.alerts import Alert
 
 
 @dataclass(frozen=True)

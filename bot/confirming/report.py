@@ -7,7 +7,7 @@ from baselines.confirming.state import ClassState, NightOutcome, test_of
 from baselines.report import Report, State
 from baselines.rolling import Mask
 from baselines.series import NightSummary, missing_shards_text
-from bot.github.alerts import Alert
+from bot.github.alert import Alert
 from torchbenchmark.quantity import counted, few
 
 LONGEST_UNCONFIRMED = timedelta(days=7)
@@ -63,12 +63,28 @@ def with_confirmation(report: Report, outcome: NightOutcome) -> Report:
         told.append(f"slower by the limits, and no pair of it could be measured: {few(sorted(unheard))}")
     if told:
         return report.model_copy(update={"verdict": "regression", "reason": "; ".join(told)})
-    tried = counted(len(outcome.tried), "suspect")
-    reason = f"{tried} measured again, none confirmed" if outcome.tried else "nothing to measure again"
+    reason = _none_confirmed(outcome)
     if not outcome.tried and report.baseline is not None and report.baseline.build == report.tonight.build:
         reason += ", the build is that of the last good night"
     reason += f"; flaky, as fresh processes do not agree: {few(flaky)}" if flaky else ""
     return report.model_copy(update={"verdict": "clean", "reason": reason})
+
+
+def _none_confirmed(outcome: NightOutcome) -> str:
+    """What a night comes to that confirms nothing: what was measured, and what is suspected and was not."""
+    measured = sum(one.pairs > 0 for one in outcome.tried)
+    heard = {one.test for one in outcome.tried if one.pairs}
+    left = ({one.test for one in outcome.tried} | set(map(test_of, outcome.not_tried))) - heard
+    resting = set(map(test_of, outcome.resting)) - heard - left
+    if measured:
+        told = [f"{counted(measured, 'suspect')} measured again, none confirmed"]
+    else:
+        told = ["nothing measured again" if left or resting else "nothing to measure again"]
+    if left:
+        told.append(f"suspected and not measured, as no pairs were left or none ended well: {few(sorted(left))}")
+    if resting:
+        told.append(f"suspected still, and resting as pairs did not show it lately: {few(sorted(resting))}")
+    return "; ".join(told)
 
 
 def _failing(report: Report, outcome: NightOutcome) -> tuple[list[str], list[str], list[str]]:

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from baselines.confirming.closing import AskedClosing
 from baselines.confirming.exact import ExactChange
 from baselines.confirming.seen import Seen
 from baselines.confirming.state import ClassState, SeriesKey
@@ -71,6 +72,8 @@ class Question(_Schema):
     named: tuple[Candidate, ...] = ()
     exact: tuple[ExactChange, ...] = ()
     state: ClassState
+    closings: tuple[AskedClosing, ...] = ()
+    closings_digest: Digest | None = None  # by which the answers of these say which question they answer
     measured: tuple[Build, ...]  # the builds of the nights, and where each lay when it was measured
     pins: tuple[StoredBuild, ...] = ()  # of those that can be installed again
 
@@ -120,9 +123,24 @@ def _bases(change: ExactChange) -> list[tuple[str, str]]:
     return [(night.isoformat(), build) for night, build in change.bases]
 
 
-def question_of(store: Store, looked: Looked) -> Question:
+def closings_digest(looked: Looked, closings: Sequence[AskedClosing]) -> str:
+    """Which question of closings it is. Of its own: who accepts a level meanwhile, which ends an alert, has changed
+    nothing of what the night itself is asked."""
+    identity = {
+        "night": looked.tonight.key,
+        "build": looked.tonight.build.id,
+        "closings": [
+            (one.alert, [(each.test, each.channel, each.base, each.of.isoformat()) for each in one.questions])
+            for one in closings
+        ],
+    }
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def question_of(store: Store, looked: Looked, closings: Sequence[AskedClosing] = ()) -> Question:
     """The question of a night, with how its builds were pinned. A pin that cannot be read is told, and left out."""
-    seen, asked = looked.seen, set(looked.seen.builds)
+    seen = looked.seen
+    asked = {*looked.seen.builds, *(each.base for one in closings for each in one.questions)}
     measured = {
         (build.id, build.interpreter): build
         for build in (looked.tonight.build, *(night.build for night in looked.history))
@@ -148,6 +166,8 @@ def question_of(store: Store, looked: Looked) -> Question:
         ),
         exact=tuple(looked.exact),
         state=looked.state,
+        closings=tuple(closings),
+        closings_digest=closings_digest(looked, closings) if closings else None,
         measured=tuple(measured.values()),
         pins=tuple(_pins(store, sorted(asked))),
     )

@@ -10,7 +10,7 @@ from baselines.runs import series_prefix
 from baselines.store import Store
 from baselines.store.interface import update
 from bot.errors import BotError
-from bot.github.alerts import Alert
+from bot.github.alert import Alert
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from baselines.confirming.state import Interval
 from baselines.report import Report
 from bot.filing_rules import FilingRules
-from bot.github.alerts import Alert, AlertNight, Announced
+from bot.github.alert import Alert, AlertNight, Announced
 from bot.github.issue import key_of
 
 TOLD = timedelta(days=14)  # then it is closed

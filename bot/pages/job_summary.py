@@ -63,6 +63,8 @@ def _measured_again(outcome: NightOutcome) -> list[str]:
         lines.append(f"- not measured again: {inline_code(outcome.not_measured)}")
     if outcome.not_asked_elsewhere:
         lines.append(f"- not asked on a second runner: {inline_code(outcome.not_asked_elsewhere)}")
+    if outcome.not_closed:
+        lines.append(f"- no alert is closed, as pairs were not asked: {inline_code(outcome.not_closed)}")
     for one in outcome.confirmed[:MOST_ROWS]:
         change = "slower" if one.kind == "regression" else "faster"
         lines.append(

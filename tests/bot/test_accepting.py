@@ -17,8 +17,9 @@ from baselines.store import open_store
 from bot import alerts_command
 from bot.accepting import accept_alert, nights_of_alerts
 from bot.errors import BotError
+from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
-from bot.github.alerts import Alert, apply_report, masks
+from bot.github.alerts import apply_report
 from regression_detector import detect
 from torchbenchmark.terminal import new_app
 

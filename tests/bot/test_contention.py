@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from baselines.pins import set_pin
 from baselines.store import open_store
 from bot.github.alert_store import change_alerts
-from bot.github.alerts import Alert
+from bot.github.alert import Alert
 
 location, number, seconds, *runs = sys.argv[1:]
 store, key, changes, pinned = open_store(location), f"{int(number):016x}", 0, None

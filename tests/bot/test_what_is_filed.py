@@ -8,7 +8,7 @@ from baselines.confirming.exact_measured import ExactMeasured
 from bot.conclusion import file_alerts
 from bot.config import NightlyConfig
 from bot.filing_rules import FilingRules
-from bot.github.alerts import masks
+from bot.github.alert import masks
 from bot.github.announcements import announce
 from bot.github.outbox import Outbox
 from bot.pages.issue import render_announcement

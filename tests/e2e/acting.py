@@ -36,22 +36,31 @@ runs:
         IFS= found=($FILE)
         if [ -e "${found[0]:-}" ]; then
           rm -rf "ARTIFACTS/$NAME" && mkdir -p "ARTIFACTS/$NAME" && cp "${found[@]}" "ARTIFACTS/$NAME/"
-          echo "artifact-id=1" >> "$GITHUB_OUTPUT"
+          id=$(stat --format=%i "ARTIFACTS/$NAME")  # a number that no other one has
+          echo "artifact-id=$id" >> "$GITHUB_OUTPUT"
         else
           echo "no file $FILE" && [ "$MISSING" != error ]
         fi
 """
 DOWNLOAD = """
 name: download
-description: Of one name into the path, of a pattern into a folder each.
-inputs: {name: {}, pattern: {}, path: {default: .}}
+description: Of one name or number into the path, of a pattern into a folder each.
+inputs: {name: {}, pattern: {}, artifact-ids: {}, path: {default: .}}
 runs:
   using: composite
   steps:
     - shell: bash
-      env: {NAME: "${{ inputs.name }}", PATTERN: "${{ inputs.pattern }}", INTO: "${{ inputs.path }}"}
+      env:
+        NAME: "${{ inputs.name }}"
+        PATTERN: "${{ inputs.pattern }}"
+        ID: "${{ inputs.artifact-ids }}"
+        INTO: "${{ inputs.path }}"
       run: |
-        if [ -n "$NAME" ]; then
+        if [ -n "$ID" ]; then
+          found=$(find ARTIFACTS -mindepth 1 -maxdepth 1 -inum "$ID")
+          [ -n "$found" ] || exit 1
+          mkdir -p "$INTO" && cp "$found/"* "$INTO/"
+        elif [ -n "$NAME" ]; then
           mkdir -p "$INTO" && cp "ARTIFACTS/$NAME/"* "$INTO/"
         else
           for found in ARTIFACTS/$PATTERN; do

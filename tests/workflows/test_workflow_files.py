@@ -221,3 +221,16 @@ def test_pull_requests_run_what_every_machine_runs():
     workflow = parsed(GITHUB / "workflows" / "ci.yml")
     assert "pull_request" in workflow[True] and "pull_request_target" not in workflow[True]
     assert [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step] == [".ci/run"]
+
+
+def test_what_is_filed_is_the_artifact_of_the_job_that_made_it_also_after_a_re_run():
+    """By a name it could be that of an earlier attempt."""
+    file = jobs()["nightly.yml", "file"]
+    (download,) = [step for step in file["steps"] if "download-artifact" in step.get("uses", "")]
+    ids = "needs.detect.outputs.nights == '' && needs.detect.outputs.issues || needs.decide.outputs.issues"
+    assert download["with"] == {"artifact-ids": f"${{{{ {ids} }}}}"}
+    for name in ("detect", "decide"):
+        job = jobs()["nightly.yml", name]
+        assert job["outputs"]["issues"] == "${{ steps.issues.outputs.artifact-id }}"
+        (upload,) = [step for step in job["steps"] if step.get("id") == "issues"]
+        assert "upload-artifact" in upload["uses"] and "issues.json" in upload["with"]["path"]

@@ -18,7 +18,8 @@ from bot.confirming.closing import MOST_TESTS, confirm_closings
 from bot.confirming.confirmation import confirm_night, rules_of
 from bot.confirming.report import still_slow, waiting_masks, with_confirmation
 from bot.filing_rules import FilingRules
-from bot.github.alerts import apply_report, masks
+from bot.github.alert import masks
+from bot.github.alerts import apply_report
 from bot.github.announcements import announce
 from bot.pages.issue import render_evidence
 from torchbenchmark.records import Status
@@ -95,9 +96,17 @@ def test_what_pairs_do_not_show_is_not_filed_however_slow_the_night_was(tmp_path
     these = Class(tmp_path)
     for day in range(3):
         these.night({A: values(1.0, day)}, Scripted({}))
+    reasons = []
     for day in range(3, 6):
         report = these.night({A: values(1.5, day)}, Scripted({}))
         assert report.exit_code == 0 and report.flat.verdict == "regression"
+        reasons.append(report.reason)
+    rests = f"nothing measured again; suspected still, and resting as pairs did not show it lately: {A}"
+    assert reasons == ["1 suspect measured again, none confirmed", rests, rests], "what was seen is told every night"
+    beyond = report.confirmation.model_copy(update={"not_tried": (f"{B} cpu_time",)})
+    assert with_confirmation(report, beyond).reason == rests.replace(
+        "; ", f"; suspected and not measured, as no pairs were left or none ended well: {B}; ", 1
+    )
     assert these.alerts == ()
     state, _ = read_state(these.store, "smoke", "cpu-4t")
     assert state.series[f"{A} cpu_time"].futile >= 1

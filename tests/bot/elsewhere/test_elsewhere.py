@@ -25,11 +25,12 @@ from bot.confirm import confirm_stored
 from bot.confirming import confirmation
 from bot.confirming.report import unconfirmed_masks
 from bot.elsewhere import asking
-from bot.elsewhere.asking import AskedNight, Asking, answer_question, asked_nights, confirmed_already, confirms
+from bot.elsewhere.asking import AskedNight, Asking, answer_question, asked_nights
+from bot.elsewhere.deciding import confirmed_already, confirms
 from bot.elsewhere.question import read_question
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile, read_issues
-from bot.sharded import conclude_shards
+from bot.sharded import conclude_nights, conclude_shards
 from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.records import Status
 
@@ -119,20 +120,24 @@ def test_what_is_decided_from_answers_is_what_a_bench_here_would_have_come_to(ni
     for day in range(14):
         for these in (nights, here):
             these.stored({**usual(day), C: values(1.0, 2 * day)})
-    for day in range(14, 19):
-        slow = 0.03 if day >= 16 else 0.0
+    for day in range(14, 22):
+        slow = 0.03 if 16 <= day < 19 else 0.0
         times = {A: values(1.0 + slow, day), B: values(1.0, day), C: values(1.0, 2 * day)}
         bench = Scripted({A: slow, C: 0.001})
         code, _ = nights.night(times, bench)
         run = here.stored(times)
         confirm = partial(confirmation.confirm_here, here.config, here.store, here.policy)
-        monkeypatch.setattr(confirmation, "bench_of_night", lambda *given, bench=bench: bench)
+        closings = partial(confirmation.confirm_closings_here, here.config, here.store)
+        for one in ("bench_of_night", "closing_bench"):
+            monkeypatch.setattr(confirmation, one, lambda *given, bench=bench: bench)
         tracker = IssueFile(here.folder / "issues.json")
-        assert conclude(here.config, here.store, here.policy, run, tracker, confirm=confirm) == code
+        assert conclude(here.config, here.store, here.policy, run, tracker, 0.0, confirm, closings) == code
     (one,), (other,) = nights.issues, here.issues
     assert (one.key, one.title, one.revision) == (other.key, other.title, other.revision)
     assert nights.state.model_copy(update={"nonce": ""}) == here.state.model_copy(update={"nonce": ""})
     assert nights.state.accounts.aa_tries > 0, "answers of every kind of ask were there"
+    (closing,) = nights.state.outcome.closings
+    assert closing.answer == "gone" and closing.asked[0].pairs >= 6 and not one.is_open
 
 
 def test_a_night_whose_confirming_failed_ends_confirms_nothing_and_loses_nothing(nights):
@@ -161,6 +166,26 @@ def test_a_quiet_night_whose_confirming_failed_is_clean_and_says_so(nights):
     code, report = nights.night(usual(15))
     assert code == 0 and "as nothing was measured again: the confirming job has left no answers" in report["reason"]
     assert nights.state.accounts.nights == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device"),
+        (ValueError("a row is empty"), "ValueError: a row is empty"),
+    ],
+)
+def test_a_night_that_cannot_be_concluded_keeps_no_other_from_being_concluded(nights, capsys, fault, told):
+    first, second = (run_prefix(nights.stored(usual(day)).header) for day in range(2))
+
+    def failing(*given):
+        raise fault
+
+    tracker = IssueFile(nights.folder / "issues.json")
+    how = {first: failing, second: lambda *given: None}
+    assert conclude_nights(nights.config, nights.store, nights.policy, how, tracker) == [2, 0]
+    assert f"error: {first}: cannot be concluded: {told}" in " ".join(capsys.readouterr().err.split())
+    assert json.loads((nights.config.work / "nightly.json").read_bytes())["key"] == second
 
 
 def test_answers_of_another_night_or_changed_ones_confirm_nothing(nights):
@@ -273,7 +298,9 @@ def test_a_night_killed_after_it_was_confirmed_and_before_it_was_filed_is_filed_
         with pytest.raises(BotError, match="was confirmed already"):
             confirm_stored(nights.config, None, None, None)
     else:
-        nights.night({A: values(1.5, 5), B: values(1.0, 5)}, idle)
+        _, report = nights.night({A: values(1.5, 5), B: values(1.1, 5)}, idle)
+        assert not report["confirmation"]["not_measured"], "what is asked is what is decided"
+        assert [one["test"] for one in report["confirmation"]["tried"]] == [B]
     (issue,) = nights.issues
     assert A in issue.body and "confirmed twice" in issue.body
     assert not [test for asked in idle.asked for test, _, _ in asked if test == A]

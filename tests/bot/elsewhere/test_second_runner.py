@@ -15,7 +15,8 @@ from bot.conclusion import conclude
 from bot.confirming.bench import OtherClass
 from bot.elsewhere import asking
 from bot.elsewhere.answers import AnswersRefused
-from bot.elsewhere.asking import AskedNight, answer_again, confirms
+from bot.elsewhere.asking import AskedNight, answer_again
+from bot.elsewhere.deciding import confirms
 from bot.github.issue_file import IssueFile
 from bot.pages.job_summary import render_summary
 
