@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -79,6 +79,10 @@ def bisect(
         float | None,
         typer.Option(help="The smallest change to look for, as a share (default: a pair's spread, at least .01)."),
     ] = None,
+    prior: Annotated[
+        str,
+        typer.Option(help="Before all measuring: flat, or paths (by what each commit touched, bisection/paths.py)."),
+    ] = "flat",
     most_builds: Annotated[int | None, typer.Option(min=2, help="Attempts to build, at most.")] = None,
     most_pairs: Annotated[int | None, typer.Option(min=6, help="Pairs, at most.")] = None,
     build_timeout: Seconds = 4 * 3600.0,
@@ -151,6 +155,7 @@ def bisect(
         beyond=beyond,
         most_builds=most_builds,
         most_pairs=most_pairs,
+        prior=_prior(prior),
     )
     settings = chosen.builds
     if build is not None:
@@ -224,6 +229,7 @@ def _instrument(
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
     from bot.bisection.account import cost, merge_sentence, sentence
+    from bot.bisection.paths import told_of_prior
     from bot.bisection.picture import draw_posterior
     from bot.bisection.report import content, markdown
 
@@ -236,7 +242,7 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
             console.print(Text(f"{picture}: not drawn, as the ends were not measured"), style="yellow")
         else:
             draw_posterior(found, picture)
-    console.print(Text(cost(found.document)))
+    console.print(Text(f"{cost(found.document)}; {told_of_prior(found.document.search.weights)}"))
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")
@@ -250,6 +256,12 @@ def _channel(name: str | None, device: str) -> str:
     if kind.exact:
         raise BotError(f"--channel {chosen}: is a count; bisect compares times by pairs")
     return chosen
+
+
+def _prior(name: str) -> Literal["flat", "paths"]:
+    if name == "flat" or name == "paths":
+        return name
+    raise BotError(f"--prior {name}: is none; there are flat, paths")
 
 
 def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:

@@ -45,6 +45,7 @@ class Asked(_Schema):
     beyond: float | None = None
     most_builds: int | None = None
     most_pairs: int | None = None
+    prior: Literal["flat", "paths"] = "flat"
 
     @property
     def key(self) -> str:

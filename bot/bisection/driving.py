@@ -47,14 +47,24 @@ class Ended:
 class Bisecting:
     """One line of commits, and where its document lies."""
 
-    def __init__(self, asked: Asked, line: Sequence[str], desk: Desk, instrument: Instrument, view: View) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        line: Sequence[str],
+        desk: Desk,
+        instrument: Instrument,
+        view: View,
+        weights: Sequence[float] = (),
+    ) -> None:
+        """`weights`: of a bisection that is not stored yet, its prior (paths.py)."""
         self.desk = desk
         self.instrument = instrument
         self.view = view
         stored = desk.read()
         if stored is None:
             rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
-            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=new_search(line, rules)))
+            search = new_search(line, rules, weights=weights)
+            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=search))
         else:
             if stored.search.commits != tuple(line) or stored.asked != asked:
                 raise BotError(f"{desk.where}: is a bisection of something else; remove it, or name another --store")

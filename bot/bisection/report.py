@@ -13,6 +13,7 @@ from bot.bisection.account import (
     sentence,
     step_text,
 )
+from bot.bisection.paths import told_of_prior
 from bot.bisection.verdict import Suspects
 from torchbenchmark.foreign_text import inline_code, printable
 
@@ -44,6 +45,7 @@ def content(found: Found) -> dict[str, object]:
         "reason": verdict.reason,
         "equal_ends": verdict.nothing,
         "changes": [_change(found, one) for one in verdict.suspects],
+        "prior": told_of_prior(search.weights),
         "good": search.good,
         "bad": search.bad,
         "commits": [
@@ -51,6 +53,7 @@ def content(found: Found) -> dict[str, object]:
                 "commit": commit,
                 "subject": found.subjects.get(commit, ""),
                 "probability": None if known is None or place == 0 else float(known.by_commit[place - 1]),
+                "weight": search.weights[place - 1] if search.weights and place else None,
                 "built": search.built.get(place),
                 "log_ratios": list(search.measured.get(place, ())),
             }
@@ -80,12 +83,12 @@ def markdown(found: Found, heading: str = "##") -> str:
     parts = [
         f"{heading} {HEADLINES[verdict.kind]}",
         f"Range: `{search.good[:SHORT]}` (good) to `{search.bad[:SHORT]}` (bad), {len(search.commits) - 1} commits. "
-        f"{cost(found.document)}.",
+        f"{cost(found.document)}. {_sentence(told_of_prior(search.weights))}",
     ]
     for one in verdict.suspects:
         parts += _suspect(found, one)
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
-        parts.append(f"{ends(found.document)[0].upper()}{ends(found.document)[1:]}.")
+        parts.append(_sentence(ends(found.document)))
         parts.append(f"Probability that the ends are equal: {verdict.nothing:.2f}.")
     if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
@@ -96,6 +99,10 @@ def markdown(found: Found, heading: str = "##") -> str:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
         parts.append(markdown(branch, f"{heading}##"))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _suspect(found: Found, one: Suspects) -> list[str]:

@@ -12,6 +12,7 @@ from bot.bisection.document import Asked, Desk
 from bot.bisection.driving import Bisecting, View
 from bot.bisection.git_range import GitRange
 from bot.bisection.instruments import Instrument
+from bot.bisection.paths import weights_of
 from bot.errors import BotError
 
 DEEPEST = 5  # merges within merges that are followed
@@ -32,7 +33,8 @@ class Whole:
         return self._line(self.range.line, self.asked.key, 0)
 
     def _line(self, line: Sequence[str], key: str, depth: int) -> Found:
-        ended = Bisecting(self.asked, line, Desk(self.store, key), self.instrument, self.view).run()
+        weights = weights_of(line[1:], self.range.touched(line)) if self.asked.prior == "paths" else ()
+        ended = Bisecting(self.asked, line, Desk(self.store, key), self.instrument, self.view, weights).run()
         suspects = [commit for one in ended.verdict.suspects for commit in one.inseparable]
         found = Found(
             ended.document,
