@@ -9,6 +9,7 @@ from scipy import special
 
 from bot.bisection.document import Asked, Document
 from bot.bisection.git_range import CommitFacts
+from bot.bisection.outcomes import before_and_after, ends_of, shift_text, told
 from bot.bisection.posterior import Posterior
 from bot.bisection.search import posterior
 from bot.bisection.verdict import Kind, Suspects, Verdict
@@ -54,6 +55,8 @@ def sentence(found: Found) -> str:
             return f"a set of commits that no build tells apart: {_suspect(found, verdict.suspects[0])}"
         case "several culprits":
             return "several culprits: " + "; ".join(_suspect(found, one) for one in verdict.suspects)
+        case "not reproduced" if found.document.asked.exact:
+            return f"not reproduced: {ends(found.document)}"
         case "not reproduced":
             return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
         case "environment":
@@ -84,7 +87,13 @@ def merge_sentence(found: Found) -> str:
 
 
 def ends(document: Document) -> str:
-    """How the ends differ, by all pairs of the bad end: `no difference beyond x %`."""
+    """How the ends differ, by all pairs of the bad end: `no difference beyond x %`. Of what is compared exactly, what
+    both came to."""
+    if document.asked.exact:
+        good, bad = (ends_of(document, commit) for commit in (document.search.good, document.search.bad))
+        if not good or not bad:
+            return "the ends were not measured often enough to say anything"
+        return f"the good end gave {told(good)}, the bad end {told(bad)}, in {counted(len(bad), 'run')} of each"
     values = np.array(document.search.measured.get(len(document.search.commits) - 1, ()))
     if len(values) < 2:
         return "the ends were not measured often enough to say anything"
@@ -114,10 +123,16 @@ def step_text(asked: Asked, log_ratio: float) -> str:
     return f"{percent(change(asked, log_ratio))} ({'worse' if log_ratio > 0 else 'better'})"
 
 
+def change_text(document: Document, one: Suspects) -> str:
+    """What changed: by how much or, of what is compared exactly, from what to what."""
+    if document.asked.exact:
+        return shift_text(document.asked, *before_and_after(document, one))
+    return step_text(document.asked, one.step)
+
+
 def _suspect(found: Found, one: Suspects) -> str:
     names = [f"{commit[:SHORT]} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
-    step = step_text(found.document.asked, one.step)
-    return f"{few(names)} ({step}; probability {one.probability:.3f}, {one.certainty})"
+    return f"{few(names)} ({change_text(found.document, one)}; probability {one.probability:.3f}, {one.certainty})"
 
 
 def cost(document: Document) -> str:
@@ -126,7 +141,8 @@ def cost(document: Document) -> str:
     pairs = sum(len(visit.values) for visit in document.visits)
     seconds = sum(one.seconds for one in document.made) + sum(visit.seconds for visit in document.visits)
     return (
-        f"{counted(len(document.made), 'build')}, of which {failed} failed; {counted(pairs, 'pair')}; "
+        f"{counted(len(document.made), 'build')}, of which {failed} failed; "
+        f"{counted(pairs, document.asked.unit)}; "
         f"{duration(seconds)} of building and measuring"
     )
 

@@ -46,6 +46,16 @@ class Asked(_Schema):
     most_builds: int | None = None
     most_pairs: int | None = None
     prior: Literal["flat", "paths"] = "flat"
+    compared: Literal["times", "counts", "status"] = "times"  # counts and statuses exactly, by runs that agree
+
+    @property
+    def exact(self) -> bool:
+        return self.compared != "times"
+
+    @property
+    def unit(self) -> str:
+        """What a commit is measured by."""
+        return "run" if self.exact else "pair"
 
     @property
     def key(self) -> str:
@@ -71,15 +81,25 @@ class SideRun(_Schema):
     seconds: NonNegative
 
 
+class End(_Schema):
+    """What one run came to that is compared exactly."""
+
+    outcome: str  # a status, a count, ...: two runs agree where this is the same
+    why: str = ""  # of a failure; foreign text, and not compared
+    seconds: NonNegative
+
+
 class Visit(_Schema):
-    """Pairs of a commit against the good end, that were asked for at once."""
+    """Pairs of a commit against the good end that were asked for at once; of what is compared exactly, runs of it."""
 
     number: int
     commit: str
     n: int
     runs: tuple[SideRun, ...] = ()  # empty where a file of pairs holds them
+    ends: tuple[End, ...] = ()  # of what is compared exactly
     seconds: NonNegative = 0.0
-    values: tuple[float, ...] = ()  # log ratios, positive where the commit is worse; empty until all are there
+    # Log ratios, positive where the commit is worse, or the numbers of outcomes; empty until all are there.
+    values: tuple[float, ...] = ()
 
 
 class Document(_Schema):
@@ -91,7 +111,7 @@ class Document(_Schema):
     asked: Asked
     machine: str = ""  # the model of its CPU: pairs of two kinds of machines are not added up
     made: tuple[Made, ...] = ()
-    visits: tuple[Visit, ...] = ()  # the first is of the good end against itself; the last may be open
+    visits: tuple[Visit, ...] = ()  # the first pairs are of the good end against itself; the last visit may be open
     search: SearchState
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from bot.bisection.document import Asked, Desk, Document, Made, Visit, known_seconds
 from bot.bisection.instruments import Instrument
+from bot.bisection.outcomes import numbered
 from bot.bisection.script import CannotMeasure
 from bot.bisection.search import Build, Done, Probe, next_step
 from bot.bisection.state import Rules, new_search, with_build, with_probes
@@ -63,7 +64,7 @@ class Bisecting:
         stored = desk.read()
         if stored is None:
             rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
-            search = new_search(line, rules, weights=weights)
+            search = new_search(line, rules, weights=weights, what="exact" if asked.exact else "times")
             self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=search))
         else:
             if stored.search.commits != tuple(line) or stored.asked != asked:
@@ -85,7 +86,7 @@ class Bisecting:
                 case Build(commit):
                     self._build(commit)
                 case Probe(commit, n):
-                    if self.document.rehearsed:
+                    if self.document.rehearsed or self.document.asked.exact:
                         self._visit(commit, n)
                     else:
                         self._rehearse()
@@ -134,7 +135,8 @@ class Bisecting:
             self._store(visits=self._with(going_on).visits)
             self.view.ran(self.document)
 
-        return self.instrument.measure(self.document.search.good, visit, keep)
+        measured = self.instrument.measure(self.document.search.good, visit, keep)
+        return numbered(self.document.visits[:-1], measured) if self.document.asked.exact else measured
 
     def _with(self, visit: Visit) -> Document:
         return self.document.model_copy(update={"visits": (*self.document.visits[:-1], visit)})

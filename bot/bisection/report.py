@@ -6,13 +6,14 @@ from bot.bisection.account import (
     SHORT,
     Found,
     change,
+    change_text,
     cost,
     ends,
     merge_sentence,
     percent,
     sentence,
-    step_text,
 )
+from bot.bisection.outcomes import before_and_after, ends_of, short, told
 from bot.bisection.paths import told_of_prior
 from bot.bisection.verdict import Suspects
 from torchbenchmark.foreign_text import inline_code, printable
@@ -55,7 +56,8 @@ def content(found: Found) -> dict[str, object]:
                 "probability": None if known is None or place == 0 else float(known.by_commit[place - 1]),
                 "weight": search.weights[place - 1] if search.weights and place else None,
                 "built": search.built.get(place),
-                "log_ratios": list(search.measured.get(place, ())),
+                "log_ratios": [] if search.what == "exact" else list(search.measured.get(place, ())),
+                "outcomes": [end.model_dump() for end in ends_of(found.document, commit)],
             }
             for place, commit in enumerate(search.commits)
         ],
@@ -67,13 +69,16 @@ def content(found: Found) -> dict[str, object]:
 
 
 def _change(found: Found, one: Suspects) -> dict[str, object]:
+    change_of: dict[str, object] = {"log_ratio": one.step, "change": change(found.document.asked, one.step)}
+    if found.document.asked.exact:
+        sides = before_and_after(found.document, one)
+        change_of = {name: ends[0].model_dump() for name, ends in zip(("before", "after"), sides, strict=True)}
     return {
         "commits": list(one.inseparable),
         "credible": list(one.commits),
         "probability": one.probability,
         "certainty": one.certainty,
-        "log_ratio": one.step,
-        "change": change(found.document.asked, one.step),
+        **change_of,
     }
 
 
@@ -88,12 +93,12 @@ def markdown(found: Found, heading: str = "##") -> str:
     for one in verdict.suspects:
         parts += _suspect(found, one)
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
-        parts.append(_sentence(ends(found.document)))
-        parts.append(f"Probability that the ends are equal: {verdict.nothing:.2f}.")
+        parts += _ends(found)
     if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
     parts += _table(found)
+    parts += _flaky(found)
     parts += _unbuildable(found)
     for branch in found.branches:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
@@ -101,16 +106,26 @@ def markdown(found: Found, heading: str = "##") -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
+def _ends(found: Found) -> list[str]:
+    if found.document.asked.exact:
+        return [inline_code(_sentence(ends(found.document)))]  # which quotes what runs said
+    return [
+        _sentence(ends(found.document)),
+        f"Probability that the ends are equal: {found.verdict.nothing:.2f}.",
+    ]
+
+
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _suspect(found: Found, one: Suspects) -> list[str]:
-    step = step_text(found.document.asked, one.step)
+    what_changed = change_text(found.document, one)
+    step = inline_code(what_changed) if found.document.asked.exact else f"**{what_changed}**"
     names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.inseparable[:MOST_ROWS])
     what = "One commit" if len(one.inseparable) == 1 else f"One of {len(one.inseparable)} that no build tells apart"
     lines = [
-        f"**{step}** at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
+        f"{step} at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
         f"{len(one.commits)}."
     ]
     for commit in one.inseparable[:MOST_ROWS]:
@@ -138,12 +153,16 @@ def _table(found: Found) -> list[str]:
     chances = [0.0, *map(float, known.by_commit)]
     wanted = set(search.measured) | {place for place, chance in enumerate(chances) if chance >= LEAST_CHANCE}
     rows = sorted(sorted(wanted, key=lambda place: -chances[place])[:MOST_ROWS])
-    lines = ["| commit | subject | probability | | against good |", "|---|---|--:|---|---|"]
+    exact = found.document.asked.exact
+    heading = "runs" if exact else "against good"
+    lines = [f"| commit | subject | probability | | {heading} |", "|---|---|--:|---|---|"]
     for place in rows:
         commit = search.commits[place]
         values = search.measured.get(place, ())
         against = "not measured" if search.built.get(place) is None else "does not build"
-        if values:
+        if values and exact:
+            against = inline_code(short(ends_of(found.document, commit)))
+        elif values:
             mean = percent(change(found.document.asked, sum(values) / len(values)))
             against = f"{mean} in {len(values)}"
         bar = "█" * round(BAR * min(chances[place], 1.0))
@@ -152,6 +171,16 @@ def _table(found: Found) -> list[str]:
             f"{bar} | {against} |"
         )
     return ["\n".join(lines)]
+
+
+def _flaky(found: Found) -> list[str]:
+    flaky = found.verdict.flaky
+    if not flaky:
+        return []
+    lines = [
+        f"- `{commit[:SHORT]}`: {inline_code(told(ends_of(found.document, commit)))}" for commit in flaky[:MOST_ROWS]
+    ]
+    return [f"{len(flaky)} whose runs disagree (flaky), which say nothing of the change:", "\n".join(lines)]
 
 
 def _unbuildable(found: Found) -> list[str]:
