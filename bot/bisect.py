@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
 
+FEWEST_CLOSING = 6  # fewest_pairs of the level of the interval; numpy takes a second
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
-WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+WORKTREES, PAIRS, SCRATCH, STORE, REVERTS = "worktrees", "pairs", "scratch", "store", "reverts"
 
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
@@ -96,6 +97,13 @@ def bisect(
     ] = "flat",
     most_builds: Annotated[int | None, typer.Option(min=2, help="Attempts to build, at most.")] = None,
     most_pairs: Annotated[int | None, typer.Option(min=6, help="Pairs, at most.")] = None,
+    closing: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Pairs of a culprit, once it is found, against its parent, and of the bad end without it; 0: none.",
+        ),
+    ] = 12,
     build_timeout: Seconds = 4 * 3600.0,
     measure_timeout: Seconds = 600.0,
     store: Annotated[
@@ -142,10 +150,13 @@ def bisect(
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
     from bot.bisection.live import TerminalView
+    from bot.bisection.reverting import Reverts
     from bot.bisection.whole import Whole, alone_in
     from torchbenchmark.cli import device_named, end_children_on_termination
 
     _require_fitting(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
+    if closing and closing < FEWEST_CLOSING:
+        raise BotError(f"--closing {closing}: an interval takes at least {FEWEST_CLOSING} pairs; 0 leaves it out")
     if beyond is not None and not 0 < beyond < 1:
         raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
     if measure is not None and not measure.strip():
@@ -195,7 +206,9 @@ def bisect(
     opened = open_store(store or str(folder / STORE))
     if plan:
         known = Desk(opened, asked.key).read()
-        lines = plan_lines(len(commits.line) - 1, known, build_seconds, pair_seconds, exact=asked.exact)
+        lines = plan_lines(
+            len(commits.line) - 1, known, build_seconds, pair_seconds, exact=asked.exact, closing=closing
+        )
         for line in lines:
             console.print(Text(line))
         return 0
@@ -204,8 +217,9 @@ def bisect(
         leases.enter_context(alone_in(folder))
         limits = (build_timeout, measure_timeout)
         instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
+        revert = Reverts(commits.folder, folder / REVERTS, leases)
         with TerminalView(commits.subjects) as view:
-            found = Whole(asked, commits, opened, instrument, view).run()
+            found = Whole(asked, commits, opened, instrument, view, revert, closing).run()
         if not keep_worktrees:
             _remove_worktrees(folder)
     _tell(found, json_file, markdown_file, picture)
@@ -314,7 +328,7 @@ def _work_folder(work: Path, commits: "GitRange") -> Path:
 def _remove_worktrees(folder: Path) -> None:
     from torchbenchmark.builds.folders import remove
 
-    for name in (WORKTREES, SCRATCH):  # logs and pairs stay
+    for name in (WORKTREES, SCRATCH, REVERTS):  # logs and pairs stay
         if (folder / name).exists():
             remove(folder / name)
 

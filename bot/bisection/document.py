@@ -7,7 +7,7 @@ lacking; a second writer is refused, as two that take turns would each undo the 
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -102,6 +102,21 @@ class Visit(_Schema):
     values: tuple[float, ...] = ()
 
 
+class Compared(_Schema):
+    """Two builds that are held against each other after the verdict (closing.py)."""
+
+    what: Literal["parent", "revert"]
+    culprit: str
+    base: str  # its parent, or the bad end
+    commit: str = ""  # the culprit, or the commit that takes it back on the bad end; empty where there is none
+    reason: str = ""  # why there is nothing measured
+    visits: tuple[Visit, ...] = ()  # one of pairs; of what is compared exactly, runs of `base` and of `commit`
+    ended: bool = False
+
+    def with_visit(self, number: int, visit: Visit) -> Self:
+        return self.model_copy(update={"visits": (*self.visits[:number], visit)})
+
+
 class Document(_Schema):
     """The stored object."""
 
@@ -113,6 +128,12 @@ class Document(_Schema):
     made: tuple[Made, ...] = ()
     visits: tuple[Visit, ...] = ()  # the first pairs are of the good end against itself; the last visit may be open
     search: SearchState
+    closing: tuple[Compared, ...] = ()  # what was measured after the verdict
+
+    @property
+    def all_visits(self) -> tuple[Visit, ...]:
+        """Those of the search, and those after it."""
+        return (*self.visits, *(visit for one in self.closing for visit in one.visits))
 
     @property
     def open_visit(self) -> Visit | None:

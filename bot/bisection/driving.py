@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.bisection.document import Asked, Desk, Document, Made, Visit, known_seconds
+from bot.bisection.document import Asked, Compared, Desk, Document, Made, Visit, known_seconds
 from bot.bisection.instruments import Instrument
 from bot.bisection.outcomes import numbered
-from bot.bisection.script import CannotMeasure
+from bot.bisection.script import BaseCannotMeasure, CannotMeasure
 from bot.bisection.search import Build, Done, Probe, next_step
 from bot.bisection.state import Rules, new_search, with_build, with_probes
 from bot.bisection.verdict import Verdict
@@ -35,6 +35,8 @@ class View:
     def ran(self, document: Document) -> None: ...
     def measured(self, document: Document, visit: Visit) -> None: ...
     def left_out(self, document: Document, commit: str, reason: str) -> None: ...
+    def closing(self, document: Document, one: Compared) -> None: ...
+    def closed(self, document: Document, one: Compared) -> None: ...
 
 
 @dataclass
@@ -135,7 +137,11 @@ class Bisecting:
             self._store(visits=self._with(going_on).visits)
             self.view.ran(self.document)
 
-        measured = self.instrument.measure(self.document.search.good, visit, keep)
+        good = self.document.search.good
+        try:
+            measured = self.instrument.measure(good, visit, keep)
+        except BaseCannotMeasure as error:
+            raise BotError(f"the good end {good[:12]} cannot be measured: {error}") from error
         return numbered(self.document.visits[:-1], measured) if self.document.asked.exact else measured
 
     def _with(self, visit: Visit) -> Document:

@@ -15,10 +15,17 @@ MOST_END_PAIRS = 40
 
 
 def plan_lines(
-    commits: int, known: Document | None, build_s: float | None, pair_s: float | None, *, exact: bool = False
+    commits: int,
+    known: Document | None,
+    build_s: float | None,
+    pair_s: float | None,
+    *,
+    exact: bool = False,
+    closing: int = 0,
 ) -> list[str]:
     """The plan of a range with so many commits after its good end. Seconds that are not given are those of a
-    bisection that was begun. `exact`: runs that have to agree, instead of pairs."""
+    bisection that was begun. `exact`: runs that have to agree, instead of pairs. `closing`: pairs of each of the two
+    comparisons after it."""
     bits = math.log2(commits)
     builds = ENDS + math.ceil(bits)
     pairs = AGREEING * builds if exact else REHEARSAL + PAIRS + PAIRS_PER_BIT * bits
@@ -36,6 +43,11 @@ def plan_lines(
         else f"pairs: about {pairs:.0f} for a change of twice a pair's spread, hundreds for one of a pair's spread; "
         f"about {REHEARSAL + MOST_END_PAIRS} pairs and {ENDS} builds if nothing changed",
     ]
+    if closing:
+        after = 4 * AGREEING if exact else 2 * closing
+        lines.append(f"once a culprit is found: {after} {unit}s more, and a build of the bad end without it")
+        pairs += after
+        builds += 1
     if done_builds or done_pairs:
         lines.append(f"done already: {done_builds} builds, {done_pairs} {unit}s")
     if build_s is None or pair_s is None:

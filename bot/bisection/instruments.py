@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.bisection.document import Made, SideName, SideRun, Visit
-from bot.bisection.script import CannotMeasure, run_script
+from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
 from bot.bisection.worktrees import Worktrees
 from bot.errors import BotError
 from torchbenchmark.builds.build_errors import BuildFailed
@@ -44,7 +44,7 @@ class Instrument(Protocol):
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         """The visit with its values. What it has already is not measured again. Raises CannotMeasure if the commit
-        gives no number, and BotError if the good end does not."""
+        gives no number, and BaseCannotMeasure if the good end does not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ScriptInstrument:
                 )
             except CannotMeasure as error:
                 if commit == good:
-                    raise BotError(f"the good end {good[:12]} cannot be measured: {error}") from error
+                    raise BaseCannotMeasure(str(error)) from error
                 raise
             seconds = time.monotonic() - began
             run = SideRun(side=side, value=value, seconds=seconds)
@@ -147,7 +147,7 @@ class TestsInstrument:
         for test in measured_tests(measured):
             pairs = collapse(measured, test)
             if pairs.base_failure:
-                raise BotError(f"{test.base}: the good end cannot be measured: {pairs.base_failure}")
+                raise BaseCannotMeasure(f"{test.base}: {pairs.base_failure}")
             ratios: list[Mapping[str, float]] = list(log_ratios(pairs, table))
             by_test.append([one[self.channel] for one in ratios if self.channel in one])
             failures += [f"{test.base}: {pairs.head_failure}"] if pairs.head_failure else []

@@ -8,8 +8,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bot.bisection.account import SHORT, change, percent
-from bot.bisection.document import Document, Made, Visit
+from bot.bisection.account import SHORT, change, measured_again, percent
+from bot.bisection.document import Compared, Document, Made, Visit
 from bot.bisection.driving import View
 from bot.bisection.outcomes import ends_of, told
 from bot.bisection.search import posterior
@@ -39,7 +39,7 @@ class TerminalView(View):
             self.live.stop()
 
     def going_on(self, document: Document) -> None:
-        pairs = sum(len(visit.values) for visit in document.visits)
+        pairs = sum(len(visit.values) for visit in document.all_visits)
         self._say(
             f"going on: {counted(len(document.made), 'build')} and {counted(pairs, document.asked.unit)} are there "
             "from before"
@@ -73,6 +73,17 @@ class TerminalView(View):
 
     def left_out(self, document: Document, commit: str, reason: str) -> None:
         self._say(f"  left out: {reason}", "yellow")
+
+    def closing(self, document: Document, one: Compared) -> None:
+        told = {
+            "parent": f"measuring again: {self._name(one.commit)} against its parent {self._name(one.base)}",
+            "revert": f"measuring the bad end without {self._name(one.culprit)} against the bad end",
+        }
+        self._say(told[one.what])
+
+    def closed(self, document: Document, one: Compared) -> None:
+        self._say(f"  {measured_again(document, one)}")
+        self._show(document)
 
     def _likeliest(self, document: Document) -> str:
         known = posterior(document.search)

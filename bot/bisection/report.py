@@ -7,12 +7,15 @@ from bot.bisection.account import (
     Found,
     change,
     change_text,
+    closing_texts,
     cost,
     ends,
     merge_sentence,
     percent,
     sentence,
 )
+from bot.bisection.closing import closing_of, interval, outcomes, shows
+from bot.bisection.document import Compared
 from bot.bisection.outcomes import before_and_after, ends_of, short, told
 from bot.bisection.paths import told_of_prior
 from bot.bisection.verdict import Suspects
@@ -62,7 +65,7 @@ def content(found: Found) -> dict[str, object]:
             for place, commit in enumerate(search.commits)
         ],
         "builds": [one.model_dump() for one in found.document.made],
-        "pairs": sum(len(visit.values) for visit in found.document.visits),
+        "pairs": sum(len(visit.values) for visit in found.document.all_visits),
         "asked": found.document.asked.model_dump(),
         "branches": [content(one) for one in found.branches],
     }
@@ -79,6 +82,26 @@ def _change(found: Found, one: Suspects) -> dict[str, object]:
         "probability": one.probability,
         "certainty": one.certainty,
         **change_of,
+        "closing": [_closing(found, one, made) for made in closing_of(found.document, one).values()],
+    }
+
+
+def _closing(found: Found, suspect: Suspects, one: Compared) -> dict[str, object]:
+    """What was measured after the verdict. Of times, shares by which the second of the two builds differs."""
+    again, asked = interval(one), found.document.asked
+    ends = outcomes(one) or ((), ())
+    sides = sorted(change(asked, side) for side in (again.low, again.high)) if again is not None else None
+    return {
+        "what": one.what,
+        "base": one.base,
+        "commit": one.commit,
+        "reason": one.reason,
+        "shows_it": shows(found.document, suspect, one) if one.what == "parent" else None,
+        "change": change(asked, again.estimate) if again is not None else None,
+        "interval": sides,
+        "level": again.level if again is not None else None,
+        "log_ratios": [] if asked.exact or not one.visits else list(one.visits[0].values),
+        "outcomes": [[end.model_dump() for end in side] for side in ends],
     }
 
 
@@ -128,6 +151,9 @@ def _suspect(found: Found, one: Suspects) -> list[str]:
         f"{step} at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
         f"{len(one.commits)}."
     ]
+    for text in closing_texts(found.document, one):
+        foreign = found.document.asked.exact or any(made.reason for made in closing_of(found.document, one).values())
+        lines.append(inline_code(_sentence(text)) if foreign else f"**{_sentence(text)}**")
     for commit in one.inseparable[:MOST_ROWS]:
         facts = found.facts.get(commit)
         if facts is None:

@@ -21,6 +21,10 @@ class CannotMeasure(BotError):
     """A build is there and gives no number."""
 
 
+class BaseCannotMeasure(BotError):
+    """What a commit is measured against gives no number: the good end, which ends a search."""
+
+
 def run_script(command: str, folder: Path, scratch: Path, variables: Mapping[str, str], timeout_s: float) -> float:
     """The number that a run of the command in a folder prints. Raises CannotMeasure, which says what was wrong."""
     return number_of(run_output(command, folder, scratch, variables, timeout_s))

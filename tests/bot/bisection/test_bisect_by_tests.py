@@ -119,10 +119,13 @@ def package(tmp_path, monkeypatch) -> Callable[[Sequence[str]], Package]:
 def test_the_commit_that_slows_a_test_is_found_by_pairs_of_builds(package):
     slowed = package([PACKAGE.format(loops=100_000 if place < 4 else 200_000) for place in range(6)])
 
-    report, _, _ = slowed.bisect("--beyond", "0.2")
+    report, _, _ = slowed.bisect("--beyond", "0.2", "--closing", "6")
 
     assert [one["commits"] for one in report["changes"]] == [[slowed.commit(4)]]
     assert 0.5 < report["changes"][0]["change"] < 1.5
+    parent, revert = report["changes"][0]["closing"]
+    assert 0.3 < parent["interval"][0] < parent["interval"][1] < 2
+    assert revert["interval"][1] < -0.2
     assert {one["commit"] for one in report["builds"] if not one["ok"]} <= {slowed.commit(2)}
 
 
@@ -159,4 +162,4 @@ def test_the_commit_that_dispatches_more_operators_is_found_by_their_count(packa
     assert [one["commits"] for one in report["changes"]] == [[more.commit(1)]]
     before, after = (int(report["changes"][0][side]["outcome"]) for side in ("before", "after"))
     assert after - before in (2, 4)  # a tensor of zeros is one operator or two, by the torch
-    assert f"({before} -> {after} (worse); probability 1.000, certain)" in printed.replace("\n", " ")
+    assert f"({before} -> {after} (worse); probability 1.000, certain; measured again" in printed.replace("\n", " ")

@@ -85,7 +85,8 @@ def test_a_count_that_was_nought_is_found_by_exact_runs(repository, torchbench):
 
     assert code == 1, printed
     assert [one["commits"] for one in report["changes"]] == [[repository.git("rev-parse", "c3")]]
-    assert "(0, 7 -> 2, 7; probability 1.000, certain)" in printed
+    assert "(0, 7 -> 2, 7; probability 1.000, certain; measured again, parent against culprit: 0, 7 -> 2, 7" in printed
+    assert "reverting it on the bad end: 2, 7 -> 0, 7)" in printed
     assert "| `2, 7 in 3` |" in markdown
     assert report["commits"][5]["outcomes"][0]["outcome"] == "2, 7"
     assert [one["commit"] for one in report["builds"]].count(repository.git("rev-parse", "c3")) == 1
@@ -129,7 +130,8 @@ def test_a_plan_of_runs_counts_runs(repository, torchbench):
     )
 
     assert "runs: about 12, 3 of each build; 6 and 2 builds if nothing changed" in printed
-    assert "time: about 6 min (60 s a build, 10 s a run)" in printed
+    assert "once a culprit is found: 12 runs more" in printed
+    assert "time: about 9 min (60 s a build, 10 s a run)" in printed
 
 
 def test_numbers_are_compared_as_they_are_in_one_way_of_writing():
