@@ -3,7 +3,7 @@ or how it exits, or the status or a count of tests of the suite."""
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class ExactScript:
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         require_checkouts(self.worktrees, {visit.commit})
-        return _runs(visit, keep, lambda _: self._run(visit.commit))
+        return _runs(visit, keep, lambda visit: [self._run(visit.commit)])
 
     def _run(self, commit: str) -> tuple[str, str]:
         run = exit_of if self.status else run_output
@@ -57,54 +57,81 @@ class ExactTests:
         return self.tests.build(commit)
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
-        return _runs(visit, keep, lambda number: self._outcome(self._run(visit, number)))
+        return _runs(visit, keep, lambda visit: self._outcomes(self._run(visit)))
 
-    def _run(self, visit: Visit, number: int) -> Run:
-        """One run of the tests; it goes on where a kill has left it."""
+    def _run(self, visit: Visit) -> Run:
+        """The tests in a process for each run that is lacking; goes on where a kill has left it. In one run a test that
+        has failed is not measured again: further runs see to that."""
         python = self.tests.provided(visit.commit).interpreter
-        out = self.tests.folder / f"{visit.number:03}-{visit.commit[:12]}-run-{number}.jsonl"
+        out = self.tests.folder / f"{visit.number:03}-{visit.commit[:12]}-run-{len(visit.ends) + 1}.jsonl"
         with self.reporter() as reporter:
             if out.exists() and out.stat().st_size > 0:
                 return resume_run(out, python, reporter, retry_failed=False)
             out.parent.mkdir(parents=True, exist_ok=True)
-            request = dataclasses.replace(self.tests.request, rounds=1, processes=1, python=python)
+            rounds = visit.n - len(visit.ends)
+            request = dataclasses.replace(self.tests.request, rounds=rounds, processes=1, python=python)
             return start_run(request, out, reporter)
 
-    def _outcome(self, run: Run) -> tuple[str, str]:
-        return _statuses(run.records) if self.asked.compared == "status" else (self._counts(run.records), "")
+    def _outcomes(self, run: Run) -> list[tuple[str, str]]:
+        """Of the rounds that every test has come to."""
+        rounds = zip(*(_ends(record) for record in run.records), strict=False)
+        tests = [record.test for record in run.records]
+        of = _status if self.asked.compared == "status" else self._count
+        return [of(dict(zip(tests, ends, strict=True))) for ends in rounds]
 
-    def _counts(self, records: tuple[Record, ...]) -> str:
+    def _count(self, ends: Mapping[str, "_Ended"]) -> tuple[str, str]:
         counts = {}
-        for one in records:
+        for test, one in ends.items():
             if one.status is not Status.OK:
                 raise CannotMeasure(
-                    f"{one.test}: {one.status}: {one.reason}; a test that does not end ok counts nothing, and "
-                    "--status bisects that"
+                    f"{test}: {one.status}: {one.reason}; a test that does not end ok counts nothing, and --status "
+                    "bisects that"
                 )
-            found = {values_of(process).locations.get(self.asked.channel) for process in one.processes}
-            if len(found) != 1 or None in found:
-                raise CannotMeasure(f"{one.test}: its processes gave no {self.asked.channel}")
-            counts[one.test] = exact_numbers(str(found.pop()))
-        return counts.popitem()[1] if len(counts) == 1 else ", ".join(f"{test} {n}" for test, n in counts.items())
+            if self.asked.channel not in one.values:
+                raise CannotMeasure(f"{test}: gave no {self.asked.channel}")
+            counts[test] = exact_numbers(repr(one.values[self.asked.channel]))
+        told = list(counts.values()) if len(counts) == 1 else [f"{test} {count}" for test, count in counts.items()]
+        return ", ".join(told), ""
 
 
-def _statuses(records: tuple[Record, ...]) -> tuple[str, str]:
+@dataclasses.dataclass(frozen=True)
+class _Ended:
+    """How one process of a test ended."""
+
+    status: Status
+    reason: str
+    values: Mapping[str, float]
+
+
+def _ends(record: Record) -> list[_Ended]:
+    """At least one, also of a test that no process was started for."""
+    ends = [
+        _Ended(one.status, one.reason, values_of(one).locations if one.status is Status.OK else {})
+        for one in record.processes
+    ]
+    if record.status is not Status.OK and all(one.status is Status.OK for one in ends):
+        ends.append(_Ended(record.status, record.reason, {}))
+    return ends
+
+
+def _status(ends: Mapping[str, _Ended]) -> tuple[str, str]:
     """The status of the test; of several, those that are not ok."""
-    other = [one for one in records if one.status is not Status.OK]
+    other = {test: one for test, one in ends.items() if one.status is not Status.OK}
     if not other:
         return OK, ""
-    if len(records) == 1:
-        return str(other[0].status), other[0].reason
-    return ", ".join(f"{one.test} {one.status}" for one in other), other[0].reason
+    why = next(iter(other.values())).reason
+    if len(ends) == 1:
+        return str(next(iter(other.values())).status), why
+    return ", ".join(f"{test} {one.status}" for test, one in other.items()), why
 
 
-def _runs(visit: Visit, keep: Keep, run: Callable[[int], tuple[str, str]]) -> Visit:
-    """The visit with all its runs, each stored before the next one begins."""
+def _runs(visit: Visit, keep: Keep, run: Callable[[Visit], Sequence[tuple[str, str]]]) -> Visit:
+    """The visit with all its runs, as many at a time as `run` makes, stored before the next are made."""
     while len(visit.ends) < visit.n:
         began = time.monotonic()
-        outcome, why = run(len(visit.ends) + 1)
+        made = run(visit)[: visit.n - len(visit.ends)]
         seconds = time.monotonic() - began
-        end = End(outcome=outcome, why=why, seconds=seconds)
-        visit = visit.model_copy(update={"ends": (*visit.ends, end), "seconds": visit.seconds + seconds})
+        ends = tuple(End(outcome=outcome, why=why, seconds=seconds / len(made)) for outcome, why in made)
+        visit = visit.model_copy(update={"ends": (*visit.ends, *ends), "seconds": visit.seconds + seconds})
         keep(visit)
     return visit

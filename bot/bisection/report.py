@@ -18,12 +18,13 @@ from bot.bisection.closing import closing_of, interval, outcomes, shows
 from bot.bisection.document import Compared
 from bot.bisection.outcomes import before_and_after, ends_of, short, told
 from bot.bisection.paths import told_of_prior
-from bot.bisection.verdict import Suspects
+from bot.bisection.verdict import Suspects, Verdict
 from torchbenchmark.foreign_text import inline_code, printable
 
 MOST_ROWS = 20
 LEAST_CHANCE = 0.03  # of a commit that was not measured, to have a row
 BAR = 20  # characters of a probability of 1
+LIKELY = "The likely culprit"
 HEADLINES = {
     "culprit": "The culprit is found",
     "set": "Narrowed to a set of commits",
@@ -109,7 +110,7 @@ def markdown(found: Found, heading: str = "##") -> str:
     """What people are shown of it."""
     search, verdict = found.document.search, found.verdict
     parts = [
-        f"{heading} {HEADLINES[verdict.kind]}",
+        f"{heading} {_headline(verdict)}",
         f"Range: `{search.good[:SHORT]}` (good) to `{search.bad[:SHORT]}` (bad), {len(search.commits) - 1} commits. "
         f"{cost(found.document)}. {_sentence(told_of_prior(search.weights))}",
     ]
@@ -127,6 +128,12 @@ def markdown(found: Found, heading: str = "##") -> str:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
         parts.append(markdown(branch, f"{heading}##"))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _headline(verdict: Verdict) -> str:
+    if verdict.kind == "culprit" and verdict.suspects[0].certainty == "likely":
+        return LIKELY
+    return HEADLINES[verdict.kind]
 
 
 def _ends(found: Found) -> list[str]:

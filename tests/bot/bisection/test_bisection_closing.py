@@ -125,6 +125,7 @@ def test_a_culprit_is_measured_against_its_parent_and_the_bad_end_without_it(tmp
     )
     assert "; reverting it on the bad end: -7" in sentence(found)
     assert re.search(r"\n\n\*\*\+8\S* % \[\S+, \S+\] \(worse\)\*\* at `5`", markdown(found))
+    assert markdown(found).startswith("## The culprit is found\n")
     assert "\n\n**Measured again, parent against culprit: +8" in markdown(found)
     pairs = sum(len(visit.values) for visit in found.document.visits)
     assert f"; {pairs + 24} pairs;" in cost(found.document)
@@ -164,6 +165,7 @@ def test_a_change_that_new_pairs_do_not_show_is_no_more_certain(tmp_path):
     assert "likely; measured again, parent against culprit: the closing comparison does not show it: " in sentence(
         found
     )
+    assert markdown(found).startswith("## The likely culprit\n")
     assert "(likely)" in markdown(found)
     assert content(found)["changes"][0]["closing"][0]["shows_it"] is False
 
