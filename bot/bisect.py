@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
 
+FEWEST_CLOSING = 6  # fewest_pairs of the level of the interval; numpy takes a second
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
-WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+WORKTREES, PAIRS, SCRATCH, STORE, REVERTS = "worktrees", "pairs", "scratch", "store", "reverts"
 
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
@@ -57,6 +58,13 @@ def bisect(
     higher_is_better: Annotated[
         bool, typer.Option("--higher-is-better", help="What --measure prints is a speed, not a time.")
     ] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="What --measure prints are counts, one or more, compared exactly.")
+    ] = False,
+    fails: Annotated[
+        bool,
+        typer.Option("--fails", help="Whether --measure fails is what is compared: exit 0 or not; 125 skips a commit."),
+    ] = False,
     tests: Annotated[
         list[str] | None,
         typer.Option("--tests", "--test", help="Tests of the suite instead of --measure (may be repeated)."),
@@ -64,8 +72,12 @@ def bisect(
     suite: Annotated[str, typer.Option(help="Of --tests: the suite that they are of.")] = "smoke",
     device: Annotated[str, typer.Option(help="Of --tests: cpu or cuda.")] = "cpu",
     channel: Annotated[
-        str | None, typer.Option(help="Of --tests: what is compared (default: cpu_time, on cuda gpu_time).")
+        str | None,
+        typer.Option(help="Of --tests: what is compared (default: cpu_time, on cuda gpu_time); counts exactly."),
     ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="Of --tests: how they end is what is compared, such as ok and crash.")
+    ] = False,
     subject: Annotated[str | None, typer.Option(help="Of --tests: the package that the repository builds.")] = None,
     models: Annotated[
         list[Path] | None, typer.Option("--models", help="Of --tests: a further folder of models (may be repeated).")
@@ -79,8 +91,19 @@ def bisect(
         float | None,
         typer.Option(help="The smallest change to look for, as a share (default: a pair's spread, at least .01)."),
     ] = None,
+    prior: Annotated[
+        str,
+        typer.Option(help="Before all measuring: flat, or paths (by what each commit touched, bisection/paths.py)."),
+    ] = "flat",
     most_builds: Annotated[int | None, typer.Option(min=2, help="Attempts to build, at most.")] = None,
     most_pairs: Annotated[int | None, typer.Option(min=6, help="Pairs, at most.")] = None,
+    closing: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Pairs of a culprit, once it is found, against its parent, and of the bad end without it; 0: none.",
+        ),
+    ] = 12,
     build_timeout: Seconds = 4 * 3600.0,
     measure_timeout: Seconds = 600.0,
     store: Annotated[
@@ -127,9 +150,13 @@ def bisect(
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
     from bot.bisection.live import TerminalView
+    from bot.bisection.reverting import Reverts
     from bot.bisection.whole import Whole, alone_in
     from torchbenchmark.cli import device_named, end_children_on_termination
 
+    _require_fitting(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
+    if closing and closing < FEWEST_CLOSING:
+        raise BotError(f"--closing {closing}: an interval takes at least {FEWEST_CLOSING} pairs; 0 leaves it out")
     if beyond is not None and not 0 < beyond < 1:
         raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
     if measure is not None and not measure.strip():
@@ -151,28 +178,38 @@ def bisect(
         beyond=beyond,
         most_builds=most_builds,
         most_pairs=most_pairs,
+        prior=_prior(prior),
+        compared="counts" if exact else "status" if fails or status else "times",
     )
     settings = chosen.builds
     if build is not None:
         git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
         settings = settings.model_copy(update={"git": git})
     if tests:
+        what = "" if status else _channel(channel, device)
         asked = asked.model_copy(
             update={
                 "tests": tuple(tests),
                 "suite": suite,
                 "device": device_named(device),
-                "channel": _channel(channel, device),
+                "channel": what,
+                "compared": "status" if status else "counts" if CHANNELS[what].exact else "times",
                 "subject": subject or chosen.subject,
                 "threads": threads,
                 "budget_s": budget,
                 "builds": _digest(settings, models or ()),
             }
         )
+    if asked.exact and beyond is not None:
+        raise BotError("--beyond: is of times; what is compared exactly differs or does not")
     folder = _work_folder(work, commits) / asked.key
     opened = open_store(store or str(folder / STORE))
     if plan:
-        for line in plan_lines(len(commits.line) - 1, Desk(opened, asked.key).read(), build_seconds, pair_seconds):
+        known = Desk(opened, asked.key).read()
+        lines = plan_lines(
+            len(commits.line) - 1, known, build_seconds, pair_seconds, exact=asked.exact, closing=closing
+        )
+        for line in lines:
             console.print(Text(line))
         return 0
     end_children_on_termination()
@@ -180,8 +217,9 @@ def bisect(
         leases.enter_context(alone_in(folder))
         limits = (build_timeout, measure_timeout)
         instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
+        revert = Reverts(commits.folder, folder / REVERTS, leases)
         with TerminalView(commits.subjects) as view:
-            found = Whole(asked, commits, opened, instrument, view).run()
+            found = Whole(asked, commits, opened, instrument, view, revert, closing).run()
         if not keep_worktrees:
             _remove_worktrees(folder)
     _tell(found, json_file, markdown_file, picture)
@@ -197,13 +235,17 @@ def _instrument(
     limits: tuple[float, float],
     leases: ExitStack,
 ) -> "Instrument":
+    from bot.bisection.exact_instruments import ExactScript, ExactTests
     from bot.bisection.instruments import ScriptInstrument, TestsInstrument
     from bot.bisection.worktrees import Worktrees
     from bot.confirming.bench import TerminalRounds
+    from torchbenchmark.cli import TerminalReporter
 
     build_s, measure_s = limits
     if asked.measure is not None:
         trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        if asked.exact:
+            return ExactScript(trees, asked.measure, folder / SCRATCH, measure_s, asked.compared == "status")
         return ScriptInstrument(trees, asked.measure, folder / SCRATCH, measure_s, asked.higher_is_better)
     kinds, globs = kinds_and_globs(asked.tests)
     request = RunRequest(
@@ -219,11 +261,13 @@ def _instrument(
     )
     # Asked now: a test that is not there must not be told after hours of building.
     choose(Registry(models), request.suite, request.device, request.selection, request.options)
-    return TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
+    pairs = TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
+    return ExactTests(pairs, asked, TerminalReporter) if asked.exact else pairs
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
     from bot.bisection.account import cost, merge_sentence, sentence
+    from bot.bisection.paths import told_of_prior
     from bot.bisection.picture import draw_posterior
     from bot.bisection.report import content, markdown
 
@@ -236,7 +280,7 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
             console.print(Text(f"{picture}: not drawn, as the ends were not measured"), style="yellow")
         else:
             draw_posterior(found, picture)
-    console.print(Text(cost(found.document)))
+    console.print(Text(f"{cost(found.document)}; {told_of_prior(found.document.search.weights)}"))
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")
@@ -247,9 +291,25 @@ def _channel(name: str | None, device: str) -> str:
     kind = CHANNELS.get(chosen)
     if kind is None or (kind.side != "cpu" and device != "cuda"):
         raise BotError(f"--channel {chosen}: {'is no channel' if kind is None else 'needs a GPU'}")
-    if kind.exact:
-        raise BotError(f"--channel {chosen}: is a count; bisect compares times by pairs")
     return chosen
+
+
+def _require_fitting(measure: str | None, given: Mapping[str, bool], channel: str | None) -> None:
+    """Raises BotError for ways of comparing that are not of --measure or --tests, or are two."""
+    chosen = [name for name, wanted in given.items() if wanted]
+    if len(chosen) > 1:
+        raise BotError(f"{' and '.join(chosen)}: are two ways of comparing; name one")
+    for name in chosen:
+        if (measure is None) != (name == "--status"):
+            raise BotError(f"{name}: is of {'--tests' if name == '--status' else '--measure'}")
+    if given["--status"] and channel is not None:
+        raise BotError(f"--status and --channel {channel}: are two ways of comparing; name one")
+
+
+def _prior(name: str) -> Literal["flat", "paths"]:
+    if name == "flat" or name == "paths":
+        return name
+    raise BotError(f"--prior {name}: is none; there are flat, paths")
 
 
 def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
@@ -268,7 +328,7 @@ def _work_folder(work: Path, commits: "GitRange") -> Path:
 def _remove_worktrees(folder: Path) -> None:
     from torchbenchmark.builds.folders import remove
 
-    for name in (WORKTREES, SCRATCH):  # logs and pairs stay
+    for name in (WORKTREES, SCRATCH, REVERTS):  # logs and pairs stay
         if (folder / name).exists():
             remove(folder / name)
 

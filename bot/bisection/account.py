@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from bot.bisection.document import Asked, Document
+from bot.bisection.closing import closing_of, interval, outcomes, shows
+from bot.bisection.document import Asked, Compared, Document
 from bot.bisection.git_range import CommitFacts
+from bot.bisection.outcomes import before_and_after, ends_of, shift_text, told
 from bot.bisection.posterior import Posterior
 from bot.bisection.search import posterior
 from bot.bisection.verdict import Kind, Suspects, Verdict
@@ -54,6 +56,8 @@ def sentence(found: Found) -> str:
             return f"a set of commits that no build tells apart: {_suspect(found, verdict.suspects[0])}"
         case "several culprits":
             return "several culprits: " + "; ".join(_suspect(found, one) for one in verdict.suspects)
+        case "not reproduced" if found.document.asked.exact:
+            return f"not reproduced: {ends(found.document)}"
         case "not reproduced":
             return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
         case "environment":
@@ -84,7 +88,13 @@ def merge_sentence(found: Found) -> str:
 
 
 def ends(document: Document) -> str:
-    """How the ends differ, by all pairs of the bad end: `no difference beyond x %`."""
+    """How the ends differ, by all pairs of the bad end: `no difference beyond x %`. Of what is compared exactly, what
+    both came to."""
+    if document.asked.exact:
+        good, bad = (ends_of(document, commit) for commit in (document.search.good, document.search.bad))
+        if not good or not bad:
+            return "the ends were not measured often enough to say anything"
+        return f"the good end gave {told(good)}, the bad end {told(bad)}, in {counted(len(bad), 'run')} of each"
     values = np.array(document.search.measured.get(len(document.search.commits) - 1, ()))
     if len(values) < 2:
         return "the ends were not measured often enough to say anything"
@@ -111,22 +121,78 @@ def percent(share: float) -> str:
 
 
 def step_text(asked: Asked, log_ratio: float) -> str:
-    return f"{percent(change(asked, log_ratio))} ({'worse' if log_ratio > 0 else 'better'})"
+    return f"{percent(change(asked, log_ratio))} ({worse_or_better(log_ratio)})"
+
+
+def worse_or_better(log_ratio: float) -> str:
+    return "worse" if log_ratio > 0 else "better"
+
+
+def change_text(document: Document, one: Suspects) -> str:
+    """What changed: from what to what or, of times, by how much; with an interval where new pairs have shown it."""
+    if document.asked.exact:
+        return shift_text(document.asked, *before_and_after(document, one))
+    again = closing_of(document, one).get("parent")
+    if again is None or not shows(document, one, again):
+        return step_text(document.asked, one.step)
+    return f"{interval_text(document.asked, again)} ({worse_or_better(one.step)})"
 
 
 def _suspect(found: Found, one: Suspects) -> str:
     names = [f"{commit[:SHORT]} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
-    step = step_text(found.document.asked, one.step)
-    return f"{few(names)} ({step}; probability {one.probability:.3f}, {one.certainty})"
+    again = "".join(f"; {text}" for text in closing_texts(found.document, one))
+    return (
+        f"{few(names)} ({change_text(found.document, one)}; probability {one.probability:.3f}, {one.certainty}{again})"
+    )
+
+
+def closing_texts(document: Document, one: Suspects) -> list[str]:
+    """What was measured after the verdict: the culprit against its parent, and the bad end without it."""
+    texts = []
+    for what, made in closing_of(document, one).items():
+        measured = measured_again(document, made)
+        if what == "parent":
+            doubt = shows(document, one, made) is False
+            text = f"the closing comparison does not show it: {measured}" if doubt else measured
+            had = "" if document.asked.exact else f"; the search had {percent(change(document.asked, one.step))}"
+            texts.append(f"measured again, parent against culprit: {text}{had}")
+        else:
+            texts.append(f"reverting it on the bad end: {measured}")
+    return texts
+
+
+def measured_again(document: Document, one: Compared) -> str:
+    if one.reason:
+        return f"not measured, {one.reason}"
+    if (ends := outcomes(one)) is not None:
+        return shift_text(document.asked, *ends)
+    pairs = counted(len(one.visits[0].values), "pair")
+    if interval(one) is None:
+        return f"not known, as only {pairs} gave a number"
+    return f"{interval_text(document.asked, one)} in {pairs}"
+
+
+def interval_text(asked: Asked, one: Compared) -> str:
+    """`+8.1 % [+7.2, +9.0]`; empty without an interval."""
+    found = interval(one)
+    if found is None:
+        return ""
+    low, high = sorted(change(asked, side) for side in (found.low, found.high))
+    return f"{percent(change(asked, found.estimate))} [{_bare(low)}, {_bare(high)}]"
+
+
+def _bare(share: float) -> str:
+    return percent(share).removesuffix(" %")
 
 
 def cost(document: Document) -> str:
     """What was built and measured."""
     failed = sum(not one.ok for one in document.made)
-    pairs = sum(len(visit.values) for visit in document.visits)
-    seconds = sum(one.seconds for one in document.made) + sum(visit.seconds for visit in document.visits)
+    pairs = sum(len(visit.values) for visit in document.all_visits)
+    seconds = sum(one.seconds for one in document.made) + sum(visit.seconds for visit in document.all_visits)
     return (
-        f"{counted(len(document.made), 'build')}, of which {failed} failed; {counted(pairs, 'pair')}; "
+        f"{counted(len(document.made), 'build')}, of which {failed} failed; "
+        f"{counted(pairs, document.asked.unit)}; "
         f"{duration(seconds)} of building and measuring"
     )
 

@@ -7,7 +7,7 @@ lacking; a second writer is refused, as two that take turns would each undo the 
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -45,6 +45,17 @@ class Asked(_Schema):
     beyond: float | None = None
     most_builds: int | None = None
     most_pairs: int | None = None
+    prior: Literal["flat", "paths"] = "flat"
+    compared: Literal["times", "counts", "status"] = "times"  # counts and statuses exactly, by runs that agree
+
+    @property
+    def exact(self) -> bool:
+        return self.compared != "times"
+
+    @property
+    def unit(self) -> str:
+        """What a commit is measured by."""
+        return "run" if self.exact else "pair"
 
     @property
     def key(self) -> str:
@@ -70,15 +81,40 @@ class SideRun(_Schema):
     seconds: NonNegative
 
 
+class End(_Schema):
+    """What one run came to that is compared exactly."""
+
+    outcome: str  # a status, a count, ...: two runs agree where this is the same
+    why: str = ""  # of a failure; foreign text, and not compared
+    seconds: NonNegative
+
+
 class Visit(_Schema):
-    """Pairs of a commit against the good end, that were asked for at once."""
+    """Pairs of a commit against the good end that were asked for at once; of what is compared exactly, runs of it."""
 
     number: int
     commit: str
     n: int
     runs: tuple[SideRun, ...] = ()  # empty where a file of pairs holds them
+    ends: tuple[End, ...] = ()  # of what is compared exactly
     seconds: NonNegative = 0.0
-    values: tuple[float, ...] = ()  # log ratios, positive where the commit is worse; empty until all are there
+    # Log ratios, positive where the commit is worse, or the numbers of outcomes; empty until all are there.
+    values: tuple[float, ...] = ()
+
+
+class Compared(_Schema):
+    """Two builds that are held against each other after the verdict (closing.py)."""
+
+    what: Literal["parent", "revert"]
+    culprit: str
+    base: str  # its parent, or the bad end
+    commit: str = ""  # the culprit, or the commit that takes it back on the bad end; empty where there is none
+    reason: str = ""  # why there is nothing measured
+    visits: tuple[Visit, ...] = ()  # one of pairs; of what is compared exactly, runs of `base` and of `commit`
+    ended: bool = False
+
+    def with_visit(self, number: int, visit: Visit) -> Self:
+        return self.model_copy(update={"visits": (*self.visits[:number], visit)})
 
 
 class Document(_Schema):
@@ -90,8 +126,14 @@ class Document(_Schema):
     asked: Asked
     machine: str = ""  # the model of its CPU: pairs of two kinds of machines are not added up
     made: tuple[Made, ...] = ()
-    visits: tuple[Visit, ...] = ()  # the first is of the good end against itself; the last may be open
+    visits: tuple[Visit, ...] = ()  # the first pairs are of the good end against itself; the last visit may be open
     search: SearchState
+    closing: tuple[Compared, ...] = ()  # what was measured after the verdict
+
+    @property
+    def all_visits(self) -> tuple[Visit, ...]:
+        """Those of the search, and those after it."""
+        return (*self.visits, *(visit for one in self.closing for visit in one.visits))
 
     @property
     def open_visit(self) -> Visit | None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bot.bisection.document import Asked, Desk, Document, Made, Visit, known_seconds
+from bot.bisection.document import Asked, Compared, Desk, Document, Made, Visit, known_seconds
 from bot.bisection.instruments import Instrument
-from bot.bisection.script import CannotMeasure
+from bot.bisection.outcomes import numbered
+from bot.bisection.script import BaseCannotMeasure, CannotMeasure
 from bot.bisection.search import Build, Done, Probe, next_step
 from bot.bisection.state import Rules, new_search, with_build, with_probes
 from bot.bisection.verdict import Verdict
@@ -34,6 +35,8 @@ class View:
     def ran(self, document: Document) -> None: ...
     def measured(self, document: Document, visit: Visit) -> None: ...
     def left_out(self, document: Document, commit: str, reason: str) -> None: ...
+    def closing(self, document: Document, one: Compared) -> None: ...
+    def closed(self, document: Document, one: Compared) -> None: ...
 
 
 @dataclass
@@ -47,14 +50,24 @@ class Ended:
 class Bisecting:
     """One line of commits, and where its document lies."""
 
-    def __init__(self, asked: Asked, line: Sequence[str], desk: Desk, instrument: Instrument, view: View) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        line: Sequence[str],
+        desk: Desk,
+        instrument: Instrument,
+        view: View,
+        weights: Sequence[float] = (),
+    ) -> None:
+        """`weights`: of a bisection that is not stored yet, its prior (paths.py)."""
         self.desk = desk
         self.instrument = instrument
         self.view = view
         stored = desk.read()
         if stored is None:
             rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
-            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=new_search(line, rules)))
+            search = new_search(line, rules, weights=weights, what="exact" if asked.exact else "times")
+            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=search))
         else:
             if stored.search.commits != tuple(line) or stored.asked != asked:
                 raise BotError(f"{desk.where}: is a bisection of something else; remove it, or name another --store")
@@ -75,7 +88,7 @@ class Bisecting:
                 case Build(commit):
                     self._build(commit)
                 case Probe(commit, n):
-                    if self.document.rehearsed:
+                    if self.document.rehearsed or self.document.asked.exact:
                         self._visit(commit, n)
                     else:
                         self._rehearse()
@@ -124,7 +137,12 @@ class Bisecting:
             self._store(visits=self._with(going_on).visits)
             self.view.ran(self.document)
 
-        return self.instrument.measure(self.document.search.good, visit, keep)
+        good = self.document.search.good
+        try:
+            measured = self.instrument.measure(good, visit, keep)
+        except BaseCannotMeasure as error:
+            raise BotError(f"the good end {good[:12]} cannot be measured: {error}") from error
+        return numbered(self.document.visits[:-1], measured) if self.document.asked.exact else measured
 
     def _with(self, visit: Visit) -> Document:
         return self.document.model_copy(update={"visits": (*self.document.visits[:-1], visit)})

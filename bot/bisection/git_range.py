@@ -3,6 +3,7 @@ even its index."""
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,6 +68,14 @@ class GitRange:
         shown += self._git("log", "--format=%H%x00%s", self.bad, f"^{self.good}").stdout
         pairs = (line.partition("\0") for line in shown.splitlines())
         return {commit: one_line(subject) for commit, _, subject in pairs}
+
+    def touched(self, line: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The paths that each commit of a line after its first one touched; of a merge, against its first parent."""
+        shown = self._git(
+            *("log", "--first-parent", "-m", "--name-only", "--no-renames", "--format=%x00%H", line[-1], f"^{line[0]}")
+        ).stdout
+        blocks = (block.split("\n") for block in shown.split("\0")[1:])
+        return {commit: tuple(path.strip('"') for path in paths if path) for commit, *paths in blocks}
 
     def _commit(self, revision: str, option: str) -> str:
         if not revision or revision.startswith("-") or not revision.isprintable():

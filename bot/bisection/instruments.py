@@ -5,13 +5,13 @@ import dataclasses
 import math
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 from bot.bisection.document import Made, SideName, SideRun, Visit
-from bot.bisection.script import CannotMeasure, run_script
+from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
 from bot.bisection.worktrees import Worktrees
 from bot.errors import BotError
 from torchbenchmark.builds.build_errors import BuildFailed
@@ -44,7 +44,7 @@ class Instrument(Protocol):
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         """The visit with its values. What it has already is not measured again. Raises CannotMeasure if the commit
-        gives no number, and BotError if the good end does not."""
+        gives no number, and BaseCannotMeasure if the good end does not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +61,7 @@ class ScriptInstrument:
         return self.worktrees.build(commit)
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
-        for commit in {good, visit.commit}:
-            if not self.worktrees.is_there(commit) and not self.worktrees.build(commit).ok:
-                raise BotError(f"{commit[:12]} was built before, and cannot be built again where its checkout is gone")
+        require_checkouts(self.worktrees, {good, visit.commit})
         while len(visit.runs) < 2 * visit.n:
             side = self._next_side(visit)
             began = time.monotonic()
@@ -78,7 +76,7 @@ class ScriptInstrument:
                 )
             except CannotMeasure as error:
                 if commit == good:
-                    raise BotError(f"the good end {good[:12]} cannot be measured: {error}") from error
+                    raise BaseCannotMeasure(str(error)) from error
                 raise
             seconds = time.monotonic() - began
             run = SideRun(side=side, value=value, seconds=seconds)
@@ -94,6 +92,13 @@ class ScriptInstrument:
         if len(visit.runs) % 2:
             return "commit" if visit.runs[-1].side == "good" else "good"
         return "good" if secrets.randbelow(2) else "commit"
+
+
+def require_checkouts(worktrees: Worktrees, commits: Collection[str]) -> None:
+    """They are removed when a bisection ends, and it may go on."""
+    for commit in commits:
+        if not worktrees.is_there(commit) and not worktrees.build(commit).ok:
+            raise BotError(f"{commit[:12]} was built before, and cannot be built again where its checkout is gone")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +117,7 @@ class TestsInstrument:
     def build(self, commit: str) -> Made:
         began = time.monotonic()
         try:
-            self._provided(commit)
+            self.provided(commit)
         except BuildFailed as error:
             log = str(error.log or "")
             return Made(commit=commit, ok=False, reason=str(error), log=log, lines=error.lines, seconds=_since(began))
@@ -120,7 +125,7 @@ class TestsInstrument:
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         began = time.monotonic()
-        pythons = {"base": self._provided(good).interpreter, "head": self._provided(visit.commit).interpreter}
+        pythons = {"base": self.provided(good).interpreter, "head": self.provided(visit.commit).interpreter}
         run = dataclasses.replace(self.request, rounds=visit.n, processes=1)
         request = PairsRequest(run, Side(self._address(good)), Side(self._address(visit.commit)))
         interpreters = inspect_sides(request, pythons, run.subject)
@@ -142,7 +147,7 @@ class TestsInstrument:
         for test in measured_tests(measured):
             pairs = collapse(measured, test)
             if pairs.base_failure:
-                raise BotError(f"{test.base}: the good end cannot be measured: {pairs.base_failure}")
+                raise BaseCannotMeasure(f"{test.base}: {pairs.base_failure}")
             ratios: list[Mapping[str, float]] = list(log_ratios(pairs, table))
             by_test.append([one[self.channel] for one in ratios if self.channel in one])
             failures += [f"{test.base}: {pairs.head_failure}"] if pairs.head_failure else []
@@ -153,7 +158,7 @@ class TestsInstrument:
     def _address(self, commit: str) -> str:
         return f"git:{self.repository}@{commit}"
 
-    def _provided(self, commit: str) -> ProvidedBuild:
+    def provided(self, commit: str) -> ProvidedBuild:
         if commit not in self.ready:
             build = provide(self._address(commit), BuildCache.open(), self.settings, subject=self.request.subject)
             self.ready[commit] = self.leases.enter_context(build)

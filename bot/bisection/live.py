@@ -8,9 +8,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bot.bisection.account import SHORT, change, percent
-from bot.bisection.document import Document, Made, Visit
+from bot.bisection.account import SHORT, change, measured_again, percent
+from bot.bisection.document import Compared, Document, Made, Visit
 from bot.bisection.driving import View
+from bot.bisection.outcomes import ends_of, told
 from bot.bisection.search import posterior
 from torchbenchmark.quantity import counted
 from torchbenchmark.terminal import console
@@ -38,9 +39,10 @@ class TerminalView(View):
             self.live.stop()
 
     def going_on(self, document: Document) -> None:
-        pairs = sum(len(visit.values) for visit in document.visits)
+        pairs = sum(len(visit.values) for visit in document.all_visits)
         self._say(
-            f"going on: {counted(len(document.made), 'build')} and {counted(pairs, 'pair')} are there from before"
+            f"going on: {counted(len(document.made), 'build')} and {counted(pairs, document.asked.unit)} are there "
+            "from before"
         )
         self._show(document)
 
@@ -53,12 +55,16 @@ class TerminalView(View):
         self._show(document)
 
     def measuring(self, document: Document, visit: Visit) -> None:
-        self._say(f"measuring {counted(visit.n, 'pair')} of {self._name(visit.commit)}")
+        self._say(f"measuring {counted(visit.n, document.asked.unit)} of {self._name(visit.commit)}")
 
     def ran(self, document: Document) -> None:
         self._show(document)
 
     def measured(self, document: Document, visit: Visit) -> None:
+        if document.asked.exact:
+            self._say(f"  {told(ends_of(document, visit.commit))}")
+            self._show(document)
+            return
         mean = sum(visit.values) / len(visit.values)
         known = posterior(document.search)
         so_far = "" if known is None else f"; equal ends {known.nothing:.2f}, {self._likeliest(document)}"
@@ -67,6 +73,17 @@ class TerminalView(View):
 
     def left_out(self, document: Document, commit: str, reason: str) -> None:
         self._say(f"  left out: {reason}", "yellow")
+
+    def closing(self, document: Document, one: Compared) -> None:
+        told = {
+            "parent": f"measuring again: {self._name(one.commit)} against its parent {self._name(one.base)}",
+            "revert": f"measuring the bad end without {self._name(one.culprit)} against the bad end",
+        }
+        self._say(told[one.what])
+
+    def closed(self, document: Document, one: Compared) -> None:
+        self._say(f"  {measured_again(document, one)}")
+        self._show(document)
 
     def _likeliest(self, document: Document) -> str:
         known = posterior(document.search)
@@ -98,7 +115,7 @@ def bars(document: Document, subjects: Mapping[str, str]) -> Table:
         commit, share = search.commits[place + 1], min(float(chances[place]), 1.0)
         pairs = len(search.measured.get(place + 1, ()))
         tried = search.built.get(place + 1)
-        told = "does not build" if tried is False else counted(pairs, "pair") if pairs else ""
+        told = "does not build" if tried is False else counted(pairs, document.asked.unit) if pairs else ""
         table.add_row(
             Text(commit[:SHORT]),
             Text("█" * round(BAR * share) or "·", style="red" if share > 0.5 else "cyan"),

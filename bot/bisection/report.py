@@ -6,19 +6,25 @@ from bot.bisection.account import (
     SHORT,
     Found,
     change,
+    change_text,
+    closing_texts,
     cost,
     ends,
     merge_sentence,
     percent,
     sentence,
-    step_text,
 )
-from bot.bisection.verdict import Suspects
+from bot.bisection.closing import closing_of, interval, outcomes, shows
+from bot.bisection.document import Compared
+from bot.bisection.outcomes import before_and_after, ends_of, short, told
+from bot.bisection.paths import told_of_prior
+from bot.bisection.verdict import Suspects, Verdict
 from torchbenchmark.foreign_text import inline_code, printable
 
 MOST_ROWS = 20
 LEAST_CHANCE = 0.03  # of a commit that was not measured, to have a row
 BAR = 20  # characters of a probability of 1
+LIKELY = "The likely culprit"
 HEADLINES = {
     "culprit": "The culprit is found",
     "set": "Narrowed to a set of commits",
@@ -44,6 +50,7 @@ def content(found: Found) -> dict[str, object]:
         "reason": verdict.reason,
         "equal_ends": verdict.nothing,
         "changes": [_change(found, one) for one in verdict.suspects],
+        "prior": told_of_prior(search.weights),
         "good": search.good,
         "bad": search.bad,
         "commits": [
@@ -51,26 +58,51 @@ def content(found: Found) -> dict[str, object]:
                 "commit": commit,
                 "subject": found.subjects.get(commit, ""),
                 "probability": None if known is None or place == 0 else float(known.by_commit[place - 1]),
+                "weight": search.weights[place - 1] if search.weights and place else None,
                 "built": search.built.get(place),
-                "log_ratios": list(search.measured.get(place, ())),
+                "log_ratios": [] if search.what == "exact" else list(search.measured.get(place, ())),
+                "outcomes": [end.model_dump() for end in ends_of(found.document, commit)],
             }
             for place, commit in enumerate(search.commits)
         ],
         "builds": [one.model_dump() for one in found.document.made],
-        "pairs": sum(len(visit.values) for visit in found.document.visits),
+        "pairs": sum(len(visit.values) for visit in found.document.all_visits),
         "asked": found.document.asked.model_dump(),
         "branches": [content(one) for one in found.branches],
     }
 
 
 def _change(found: Found, one: Suspects) -> dict[str, object]:
+    change_of: dict[str, object] = {"log_ratio": one.step, "change": change(found.document.asked, one.step)}
+    if found.document.asked.exact:
+        sides = before_and_after(found.document, one)
+        change_of = {name: ends[0].model_dump() for name, ends in zip(("before", "after"), sides, strict=True)}
     return {
         "commits": list(one.inseparable),
         "credible": list(one.commits),
         "probability": one.probability,
         "certainty": one.certainty,
-        "log_ratio": one.step,
-        "change": change(found.document.asked, one.step),
+        **change_of,
+        "closing": [_closing(found, one, made) for made in closing_of(found.document, one).values()],
+    }
+
+
+def _closing(found: Found, suspect: Suspects, one: Compared) -> dict[str, object]:
+    """What was measured after the verdict. Of times, shares by which the second of the two builds differs."""
+    again, asked = interval(one), found.document.asked
+    ends = outcomes(one) or ((), ())
+    sides = sorted(change(asked, side) for side in (again.low, again.high)) if again is not None else None
+    return {
+        "what": one.what,
+        "base": one.base,
+        "commit": one.commit,
+        "reason": one.reason,
+        "shows_it": shows(found.document, suspect, one) if one.what == "parent" else None,
+        "change": change(asked, again.estimate) if again is not None else None,
+        "interval": sides,
+        "level": again.level if again is not None else None,
+        "log_ratios": [] if asked.exact or not one.visits else list(one.visits[0].values),
+        "outcomes": [[end.model_dump() for end in side] for side in ends],
     }
 
 
@@ -78,19 +110,19 @@ def markdown(found: Found, heading: str = "##") -> str:
     """What people are shown of it."""
     search, verdict = found.document.search, found.verdict
     parts = [
-        f"{heading} {HEADLINES[verdict.kind]}",
+        f"{heading} {_headline(verdict)}",
         f"Range: `{search.good[:SHORT]}` (good) to `{search.bad[:SHORT]}` (bad), {len(search.commits) - 1} commits. "
-        f"{cost(found.document)}.",
+        f"{cost(found.document)}. {_sentence(told_of_prior(search.weights))}",
     ]
     for one in verdict.suspects:
         parts += _suspect(found, one)
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
-        parts.append(f"{ends(found.document)[0].upper()}{ends(found.document)[1:]}.")
-        parts.append(f"Probability that the ends are equal: {verdict.nothing:.2f}.")
+        parts += _ends(found)
     if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
     parts += _table(found)
+    parts += _flaky(found)
     parts += _unbuildable(found)
     for branch in found.branches:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
@@ -98,14 +130,38 @@ def markdown(found: Found, heading: str = "##") -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
+def _headline(verdict: Verdict) -> str:
+    if verdict.kind == "culprit" and verdict.suspects[0].certainty == "likely":
+        return LIKELY
+    return HEADLINES[verdict.kind]
+
+
+def _ends(found: Found) -> list[str]:
+    if found.document.asked.exact:
+        return [inline_code(_sentence(ends(found.document)))]  # which quotes what runs said
+    return [
+        _sentence(ends(found.document)),
+        f"Probability that the ends are equal: {found.verdict.nothing:.2f}.",
+    ]
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def _suspect(found: Found, one: Suspects) -> list[str]:
-    step = step_text(found.document.asked, one.step)
+    what_changed = change_text(found.document, one)
+    step = inline_code(what_changed) if found.document.asked.exact else f"**{what_changed}**"
     names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.inseparable[:MOST_ROWS])
     what = "One commit" if len(one.inseparable) == 1 else f"One of {len(one.inseparable)} that no build tells apart"
     lines = [
-        f"**{step}** at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
+        f"{step} at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
         f"{len(one.commits)}."
     ]
+    closing = closing_of(found.document, one).values()
+    for made, text in zip(closing, closing_texts(found.document, one), strict=True):
+        foreign = found.document.asked.exact or made.reason  # quotes what runs or git said
+        lines.append(inline_code(_sentence(text)) if foreign else f"**{_sentence(text)}**")
     for commit in one.inseparable[:MOST_ROWS]:
         facts = found.facts.get(commit)
         if facts is None:
@@ -131,12 +187,16 @@ def _table(found: Found) -> list[str]:
     chances = [0.0, *map(float, known.by_commit)]
     wanted = set(search.measured) | {place for place, chance in enumerate(chances) if chance >= LEAST_CHANCE}
     rows = sorted(sorted(wanted, key=lambda place: -chances[place])[:MOST_ROWS])
-    lines = ["| commit | subject | probability | | against good |", "|---|---|--:|---|---|"]
+    exact = found.document.asked.exact
+    heading = "runs" if exact else "against good"
+    lines = [f"| commit | subject | probability | | {heading} |", "|---|---|--:|---|---|"]
     for place in rows:
         commit = search.commits[place]
         values = search.measured.get(place, ())
         against = "not measured" if search.built.get(place) is None else "does not build"
-        if values:
+        if values and exact:
+            against = inline_code(short(ends_of(found.document, commit)))
+        elif values:
             mean = percent(change(found.document.asked, sum(values) / len(values)))
             against = f"{mean} in {len(values)}"
         bar = "█" * round(BAR * min(chances[place], 1.0))
@@ -145,6 +205,16 @@ def _table(found: Found) -> list[str]:
             f"{bar} | {against} |"
         )
     return ["\n".join(lines)]
+
+
+def _flaky(found: Found) -> list[str]:
+    flaky = found.verdict.flaky
+    if not flaky:
+        return []
+    lines = [
+        f"- `{commit[:SHORT]}`: {inline_code(told(ends_of(found.document, commit)))}" for commit in flaky[:MOST_ROWS]
+    ]
+    return [f"{len(flaky)} whose runs disagree (flaky), which say nothing of the change:", "\n".join(lines)]
 
 
 def _unbuildable(found: Found) -> list[str]:

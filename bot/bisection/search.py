@@ -157,7 +157,8 @@ def _spent(state: SearchState) -> str | None:
     probes = state.rules.most_probes or int(PROBES_BESIDE + PROBES_PER_BIT * bits)
     if len(state.attempts) >= attempts:
         return f"{len(state.attempts)} builds were tried"
-    return f"{state.probes} pairs were measured" if state.probes >= probes else None
+    what = "runs" if state.what == "exact" else "pairs"
+    return f"{state.probes} {what} were measured" if state.probes >= probes else None
 
 
 def _end_again(state: SearchState) -> Probe | None:

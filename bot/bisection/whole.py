@@ -5,17 +5,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from baselines.store import Store
 from bot.bisection.account import Found
+from bot.bisection.closing import PAIRS, Closing, checked
 from bot.bisection.document import Asked, Desk
 from bot.bisection.driving import Bisecting, View
 from bot.bisection.git_range import GitRange
 from bot.bisection.instruments import Instrument
+from bot.bisection.paths import weights_of
 from bot.errors import BotError
 
 DEEPEST = 5  # merges within merges that are followed
 MOST_FACTS = 20  # commits of a set that are looked up
+
+
+class Revert(Protocol):
+    """Makes the commit that takes a culprit back on top of the bad end (reverting.py)."""
+
+    def __call__(self, bad: str, culprit: str, *, merge: bool) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -27,26 +36,40 @@ class Whole:
     store: Store
     instrument: Instrument
     view: View
+    revert: Revert
+    closing_pairs: int = PAIRS  # after a verdict; 0: none
 
     def run(self) -> Found:
         return self._line(self.range.line, self.asked.key, 0)
 
     def _line(self, line: Sequence[str], key: str, depth: int) -> Found:
-        ended = Bisecting(self.asked, line, Desk(self.store, key), self.instrument, self.view).run()
-        suspects = [commit for one in ended.verdict.suspects for commit in one.inseparable]
+        weights = weights_of(line[1:], self.range.touched(line)) if self.asked.prior == "paths" else ()
+        desk = Desk(self.store, key)
+        ended = Bisecting(self.asked, line, desk, self.instrument, self.view, weights).run()
+        document = ended.document
+        if self.closing_pairs:
+            closing = Closing(
+                document, desk, self.instrument, self.view, self.range.bad, self._reverted, self.closing_pairs
+            )
+            document = closing.run(ended.verdict)
+        verdict = checked(document, ended.verdict)
+        suspects = [commit for one in verdict.suspects for commit in one.inseparable]
         found = Found(
-            ended.document,
-            ended.verdict,
+            document,
+            verdict,
             self.range.subjects,
             {commit: self.range.facts(commit) for commit in suspects[:MOST_FACTS]},
         )
-        if ended.verdict.kind != "culprit" or depth >= DEEPEST:
+        if verdict.kind != "culprit" or depth >= DEEPEST:
             return found
         branches = [
             self._line(branch, f"{self.asked.key}-{branch[-1][:12]}", depth + 1)
             for branch in self.range.branches(suspects[0])
         ]
         return Found(found.document, found.verdict, found.subjects, found.facts, tuple(branches))
+
+    def _reverted(self, culprit: str) -> str:
+        return self.revert(self.range.bad, culprit, merge=len(self.range.history[culprit]) > 1)
 
 
 @contextmanager

@@ -84,12 +84,7 @@ class Worktrees:
             remove(self.folder)
 
     def _check_out(self, commit: str, shop: Workshop) -> None:
-        request = ask(BuildCache.open(), None)
-        address = GitAddress(str(self.repository), commit)
-        mirror = Mirror(address.repository, True, request)
-        self.leases.enter_context(request.cache.use(f"mirror-{mirror.name}"))
-        mirror.commit(commit)
-        check_out(address, mirror, shop, shop.folder / "source", submodules=True)
+        checked_out(self.repository, commit, shop, shop.folder / "source", self.leases, submodules=True)
 
     def _made(self, commit: str) -> Made | None:
         try:
@@ -114,3 +109,16 @@ class Worktrees:
         told = tuple(last_lines(kept))
         reason = one_line(f"{error}{': ' + ' | '.join(told) if told else ''}")
         return Made(commit=commit, ok=False, reason=reason, log=str(kept), lines=told)
+
+
+def checked_out(
+    repository: Path, commit: str, shop: Workshop, source: Path, leases: ExitStack, *, submodules: bool
+) -> Mirror:
+    """Check a commit out into a clone of its own. Gives the mirror whose objects it shares; the leases hold that."""
+    request = ask(BuildCache.open(), None)
+    address = GitAddress(str(repository), commit)
+    mirror = Mirror(address.repository, True, request)
+    leases.enter_context(request.cache.use(f"mirror-{mirror.name}"))
+    mirror.commit(commit)
+    check_out(address, mirror, shop, source, submodules=submodules)
+    return mirror

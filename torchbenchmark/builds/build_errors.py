@@ -32,6 +32,8 @@ class BuildFailed(BenchmarkError):
 class CommandFailed(Exception):
     """A command that makes a build ended badly; its output is in the log. Becomes one of the errors above."""
 
-    def __init__(self, what: str, how: str, full: bool = False):
+    def __init__(self, what: str, how: str, full: bool = False, code: int | None = None):
         super().__init__(f"{what} ({how})")
+        self.how = how
+        self.code = code  # its exit status; None if it was ended
         self.full = full  # ended by the system for a file too large

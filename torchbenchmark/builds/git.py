@@ -122,6 +122,12 @@ class Mirror:
             raise BuildNotFound(f"{self.repository}: has no commit, branch or tag {revision}")
         return found
 
+    def keep(self, clone: Path, commit: str) -> None:
+        """Take a commit that was made in a clone of this mirror, so that it can be built as any other."""
+        with self.request.cache.making(f"mirror-{self.name}") as lock:
+            if self._find(commit) is None:
+                self._fetch(lock, f"+{commit}:refs/asked/{commit}", clone=clone)
+
     def _find(self, revision: str) -> str | None:
         if not (self.folder / "HEAD").is_file():
             return None
@@ -130,7 +136,7 @@ class Mirror:
             names.append(revision)
         for name in names:
             found = subprocess.run(
-                [_git(), *_SAFE, f"--git-dir={self.folder}", "rev-parse", "--verify", "--quiet", "--end-of-options",
+                [_git(), *SAFE, f"--git-dir={self.folder}", "rev-parse", "--verify", "--quiet", "--end-of-options",
                  f"{name}^{{commit}}"],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -142,16 +148,24 @@ class Mirror:
                 return found.stdout.strip()
         return None
 
-    def _fetch(self, lock: int, *references: str, missing: str | None = None) -> None:
+    def _fetch(self, lock: int, *references: str, missing: str | None = None, clone: Path | None = None) -> None:
         # Nothing is ever pruned: clones of builds share these objects.
-        fetch = ["fetch", "--quiet", "--force", "--no-auto-gc", "--no-tags", "--end-of-options", self.repository]
+        fetch = [
+            "fetch",
+            "--quiet",
+            "--force",
+            "--no-auto-gc",
+            "--no-tags",
+            "--end-of-options",
+            str(clone or self.repository),
+        ]
         cache = self.request.cache
         with cache.workshop(self.name, lock) as shop:
-            where = [_git(), *_SAFE, f"--git-dir={self.folder}"]
+            where = [_git(), *SAFE, f"--git-dir={self.folder}"]
             try:
                 if not (self.folder / "HEAD").is_file():
                     shop.run(
-                        [_git(), *_SAFE, "init", "--quiet", "--bare", str(self.folder)],
+                        [_git(), *SAFE, "init", "--quiet", "--bare", str(self.folder)],
                         "no mirror could be made",
                         timeout_s=FETCH_TIMEOUT_S,
                         variables=git_variables(local=True),
@@ -160,9 +174,9 @@ class Mirror:
                     left.unlink()
                 shop.run(
                     [*where, *fetch, *references],
-                    f"{self.repository} could not be fetched",
+                    f"{clone or self.repository} could not be fetched",
                     timeout_s=FETCH_TIMEOUT_S,
-                    variables=git_variables(local=self.is_local),
+                    variables=git_variables(local=self.is_local or clone is not None),
                 )
             except CommandFailed as error:
                 lines = last_lines(shop.log)
@@ -187,7 +201,7 @@ def _git() -> str:
     return found
 
 
-_SAFE = (
+SAFE = (
     "-c",
     "core.hooksPath=/dev/null",
     "-c",
@@ -259,7 +273,7 @@ def check_out(address: GitAddress, mirror: Mirror, shop: Workshop, source: Path,
 
     def git(*arguments: str) -> None:
         shop.run(
-            [_git(), *_SAFE, *arguments],
+            [_git(), *SAFE, *arguments],
             f"{address} could not be checked out",
             timeout_s=CHECKOUT_TIMEOUT_S,
             variables=git_variables(local=True),
@@ -272,7 +286,7 @@ def check_out(address: GitAddress, mirror: Mirror, shop: Workshop, source: Path,
     if submodules and (source / ".gitmodules").is_file():
         try:
             shop.run(
-                [_git(), *_SAFE, *inside, "submodule", "--quiet", "update", "--init", "--recursive"],
+                [_git(), *SAFE, *inside, "submodule", "--quiet", "update", "--init", "--recursive"],
                 f"the submodules of {address} could not be checked out",
                 timeout_s=CHECKOUT_TIMEOUT_S,
                 variables=git_variables(local=local),

@@ -75,7 +75,7 @@ class Workshop:
                 os.close(writing)
                 process.wait()
         if code != 0:
-            raise CommandFailed(what, f"exit {code}", full=code == 128 + signal.SIGXFSZ)
+            raise CommandFailed(what, f"exit {code}", full=code == 128 + signal.SIGXFSZ, code=code)
 
     @staticmethod
     def wheels_in(folder: Path) -> tuple[Path, ...]:

@@ -86,7 +86,7 @@ def test_a_slower_commit_is_found_through_two_kills_and_nothing_is_done_twice(
     monkeypatch.setenv("KILL_AT", "9,31")
     store = tmp_path / "store"
     arguments = ("--repo", repository.folder, "--good", "c0", "--bad", "main", "--build", BUILD, "--measure", MEASURE)
-    arguments += ("--work", tmp_path / "work", "--store", store)
+    arguments += ("--work", tmp_path / "work", "--store", store, "--closing", 8)
     reports = {name: tmp_path / f"report.{name}" for name in ("json", "markdown")}
     arguments += ("--json", reports["json"], "--markdown", reports["markdown"])
 
@@ -102,8 +102,14 @@ def test_a_slower_commit_is_found_through_two_kills_and_nothing_is_done_twice(
     built = lines_of(journal, "build")
     assert len(built) == len(set(built))
     (document,) = (tmp_path / "store" / "bisections").iterdir()
-    stored = [run for visit in json.loads(document.read_text())["visits"] for run in visit["runs"]]
+    content = json.loads(document.read_text())
+    visits = content["visits"] + [visit for one in content["closing"] for visit in one["visits"]]
+    stored = [run for visit in visits for run in visit["runs"]]
     assert len(lines_of(journal, "run")) == len(stored) + 2  # those that killed
+    parent, revert = report["changes"][0]["closing"]
+    assert parent["base"] == repository.git("rev-parse", f"c{CULPRIT - 1}")
+    assert parent["interval"][0] < 0.15 < parent["interval"][1]
+    assert "it does not revert cleanly: CONFLICT (content): Merge conflict in work.py" in revert["reason"]
     assert repository.fingerprint() == before
     assert "Ada" in reports["markdown"].read_text()
     assert f"`c{CULPRIT} @everyone '<script>'`" in reports["markdown"].read_text()
@@ -175,7 +181,8 @@ def test_a_plan_measures_nothing(repository, torchbench, journal):
     assert ended.returncode == 0
     assert "commits: 8" in ended.stdout
     assert "builds: about 5" in ended.stdout
-    assert "time: about 6 min" in ended.stdout
+    assert "once a culprit is found: 24 pairs more, and a build of the bad end without it" in ended.stdout
+    assert "time: about 7 min" in ended.stdout
     assert journal.read_text() == ""
 
 

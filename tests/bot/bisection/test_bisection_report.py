@@ -8,7 +8,7 @@ from bisecting import noisy, search, verdict_of
 from rich.console import Console
 
 from bot.bisection.account import EXIT_CODES, Found, ends, merge_sentence, sentence
-from bot.bisection.document import Asked, Desk, Document
+from bot.bisection.document import Asked, Desk, Document, End, Visit
 from bot.bisection.driving import LEAST_PAIR_SD, rules_of
 from bot.bisection.expected import plan_lines
 from bot.bisection.git_range import CommitFacts
@@ -134,3 +134,26 @@ def test_a_stored_state_that_is_damaged_is_told_with_its_place(any_store):
     any_store.write_if("bisections/k.json", b'{"kind": "bisection of commits"}', None)
     with pytest.raises(BotError, match=r"bisections/k\.json: .*mend it, or remove it"):
         Desk(any_store, "k").read()
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib, the extra `pictures`, is not installed")
+def test_a_picture_of_outcomes_names_them(tmp_path):
+    named = ("ok", "crash $x^2$", "ok")
+    verdict, state = verdict_of(search(8, what="exact"), lambda place: float(place >= 5), {2})
+    visits = tuple(
+        Visit(
+            number=number,
+            commit=batch.commit,
+            n=3,
+            ends=tuple(End(outcome=named[int(value)], seconds=0) for value in batch.values),
+            values=batch.values,
+        )
+        for number, batch in enumerate(state.batches)
+    )
+    asked = Asked(good="0", bad="8", measure="true", compared="status")
+    one = Found(Document(asked=asked, visits=visits, search=state), verdict, {})
+
+    draw_posterior(one, tmp_path / "a.svg")
+
+    assert "<!-- crash $x^2$ -->" in (tmp_path / "a.svg").read_text()
+    assert sentence(one) == "culprit: 5 “” (ok -> crash $x^2$ (worse); probability 1.000, certain)"
