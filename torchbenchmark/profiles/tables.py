@@ -65,6 +65,15 @@ def sentence(row: Row) -> str:
     return f"{name} {told(row)}, {signed(row.change)}{share}"
 
 
+def brief(row: Row) -> str:
+    """A cause in as few words as tell its size: aten::gelu +41 % of its time, 93 % of the change."""
+    name = short_kernel(row.name) if row.kind != "python" else f"{KINDS[row.kind]},"
+    share = f", {_percent(row.share)} of the change" if row.share is not None else ""
+    if row.base <= 0 or row.head <= 0:
+        return f"{name} {told(row)}, {signed(row.change)}{share}"
+    return f"{name} {100 * row.change / row.base:+.0f} % of its time{share}"
+
+
 def told(row: Row) -> str:
     """What happened to a row, in words."""
     return ", ".join(row.verdicts) or NOISE
