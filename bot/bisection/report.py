@@ -13,6 +13,8 @@ from bot.bisection.account import (
     sentence,
     step_text,
 )
+from bot.bisection.attributed import Pictures
+from bot.bisection.attributed import markdown as markdown_of_change
 from bot.bisection.verdict import Suspects
 from torchbenchmark.foreign_text import inline_code, printable
 
@@ -58,6 +60,7 @@ def content(found: Found) -> dict[str, object]:
         ],
         "builds": [one.model_dump() for one in found.document.made],
         "pairs": sum(len(visit.values) for visit in found.document.visits),
+        "attribution": [one.model_dump(mode="json", by_alias=True) for one in found.attributed],
         "asked": found.document.asked.model_dump(),
         "branches": [content(one) for one in found.branches],
     }
@@ -74,8 +77,8 @@ def _change(found: Found, one: Suspects) -> dict[str, object]:
     }
 
 
-def markdown(found: Found, heading: str = "##") -> str:
-    """What people are shown of it."""
+def markdown(found: Found, heading: str = "##", pictures: Pictures | None = None) -> str:
+    """What people are shown of it; `pictures` are those of what changed inside."""
     search, verdict = found.document.search, found.verdict
     parts = [
         f"{heading} {HEADLINES[verdict.kind]}",
@@ -90,11 +93,13 @@ def markdown(found: Found, heading: str = "##") -> str:
     if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
+    for attributed in found.attributed:
+        parts += markdown_of_change(attributed, f"{heading}#", pictures or {})
     parts += _table(found)
     parts += _unbuildable(found)
     for branch in found.branches:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
-        parts.append(markdown(branch, f"{heading}##"))
+        parts.append(markdown(branch, f"{heading}##", pictures))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Which of several commits fit a difference of profiles, by the files that each touched. Pure.
 
-A commit fits a cause, an operator that differs or one of its kernels, if a file that it touched belongs to it by the rule
-of `touched`. Its share is what the causes that it fits change, of what all causes of that account change, without
+A commit fits a cause, an operator that differs or one of its kernels, if a file that it touched belongs to it by the
+rule of `touched`. Its share is what the causes that it fits change, of what all causes of that account change, without
 signs, in the account where it is the largest. Commits are ordered by their shares, the largest first; those that are
 alike keep their order. It is a hint beside the evidence: a commit that fits nothing may still be the one.
 """

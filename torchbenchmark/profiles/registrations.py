@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 _NAMED = re.compile(r"\b([A-Za-z_]\w*)\s*[(),]")
-# m.impl("gelu", ...), m.def("mine::gelu(Tensor x) -> Tensor"), m.impl(TORCH_SELECTIVE_NAME("aten::gelu"), ...); in Python
-# torch.library.custom_op("mine::gelu", ...), @torch.library.impl(LIBRARY, "gelu").
+# m.impl("gelu", ...), m.def("mine::gelu(Tensor x) -> Tensor"), m.impl(TORCH_SELECTIVE_NAME("aten::gelu"), ...); in
+# Python torch.library.custom_op("mine::gelu", ...), @torch.library.impl(LIBRARY, "gelu").
 _REGISTERED = re.compile(
     r"\b(?:def|impl|define|custom_op|triton_op|register_kernel|register_autograd)\s*\(\s*"
     r"(?:[A-Za-z_]\w*\s*,\s*)?(?:TORCH_SELECTIVE_\w+\s*\(\s*)?[\"']((?:\w+::)?\w+)"

@@ -3,9 +3,9 @@
 The rule, the first that can tell of a path and an operator:
 
 1. The file registers operators with torch's library: it belongs to those of that name.
-2. The subject has a list of operators (native_functions.yaml) with this one in it, and the text of the file is known: it
-   belongs to the operator if it names one of the functions that compute it, or registers a kernel for a dispatch stub
-   whose words are those of the operator (gelu_stub, GeluKernel).
+2. The subject has a list of operators (native_functions.yaml) with this one in it, and the text of the file is known:
+   it belongs to the operator if it names one of the functions that compute it, or registers a kernel for a dispatch
+   stub whose words are those of the operator (gelu_stub, GeluKernel).
 3. Else the words of folders and files tell: all words of the operator's name stand in the path, or the file is named as
    they are run together (SoftMax.cu: aten::_softmax).
 
@@ -57,7 +57,7 @@ def operators_touched(
 
 
 def kernels_touched(kernels: Iterable[str], sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """The paths that define each of `kernels`, names as a profile of the GPU has them; kernels with none are left out."""
+    """The paths that define each of `kernels`, named as a profile of the GPU has them; those with none are left out."""
     defined = {path: registrations_in(text).kernels for path, text in sources.items()}
     found: dict[str, tuple[str, ...]] = {}
     for kernel in dict.fromkeys(kernels):

@@ -79,3 +79,12 @@ def test_the_commit_that_slows_a_test_is_found_by_pairs_of_builds(tmp_path, monk
     assert [one["commits"] for one in report["changes"]] == [[repository.git("rev-parse", "c4")]]
     assert 0.5 < report["changes"][0]["change"] < 1.5
     assert {one["commit"] for one in report["builds"] if not one["ok"]} <= {repository.git("rev-parse", "c2")}
+    (inside,) = report["attribution"]
+    assert (inside["base"], inside["head"]) == (repository.git("rev-parse", "c3"), repository.git("rev-parse", "c4"))
+    (profiled,) = inside["attribution"]["tests"]
+    first = next(row for row in profiled["accounts"][0]["rows"] if row["verdicts"])
+    assert first["kind"] == "python" and first["verdicts"] == ["slower"], "the package is Python, and no operator"
+    assert len(inside["traces"]) == 2 and all(Path(trace).is_file() for trace in inside["traces"])
+    assert "CPU-side: Python, +" in ended.stdout, ended.stdout
+    again = subprocess.run(ended.args, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert again.returncode == 1 and "by turns" not in again.stdout and json.loads(out.read_text()) == report
