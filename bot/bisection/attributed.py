@@ -6,13 +6,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from torchbenchmark.foreign_text import inline_code
-from torchbenchmark.profiles.attribution import Attribution, TestAttribution
-from torchbenchmark.profiles.tables import brief, how_judged, markdown_of
+from torchbenchmark.profiles.attribution import Attribution
+from torchbenchmark.profiles.tables import how_judged, in_brief, markdown_of
 from torchbenchmark.quantity import few
 
 SCHEMA = 1
 SHORT = 12  # digits of a commit
-MOST_CAUSES = 3  # that a sentence names
 Pictures = Mapping[tuple[str, str], str]  # (head, test) -> where its bars are drawn, as a link names it
 
 
@@ -45,15 +44,7 @@ def sentences(one: Attributed) -> list[str]:
     """Plain text: what got slower in each test, and which touched file holds it."""
     if one.attribution is None:
         return [f"what got slower inside is not known: {one.reason}"]
-    return [*(told_of(test) for test in one.attribution.tests), *([fit] if (fit := fit_sentence(one)) else [])]
-
-
-def told_of(test: TestAttribution) -> str:
-    if not test.accounts:
-        return f"{test.test}: not attributed: {test.reason or 'no profile'}"
-    causes = [brief(row) for _, row in test.found()]
-    more = f"; and {len(causes) - MOST_CAUSES} more" if len(causes) > MOST_CAUSES else ""
-    return f"{test.test}: {'; '.join(causes[:MOST_CAUSES]) or 'no operator or kernel differs beyond noise'}{more}"
+    return [*(in_brief(test) for test in one.attribution.tests), *([fit] if (fit := fit_sentence(one)) else [])]
 
 
 def fit_sentence(one: Attributed) -> str:
@@ -82,7 +73,7 @@ def markdown(one: Attributed, heading: str, pictures: Pictures) -> list[str]:
     if one.attribution is None:
         return [*parts, f"It is not known: {inline_code(one.reason)}"]
     for test in one.attribution.tests:
-        parts += [f"**{inline_code(told_of(test))}**", "\n".join(markdown_of(test)).rstrip("\n")]
+        parts += [f"**{inline_code(in_brief(test))}**", "\n".join(markdown_of(test)).rstrip("\n")]
         if link := pictures.get((one.head, test.test)):
             parts.append(f"![stacked bars of both builds](<{link}>)")
     if fit := fit_sentence(one):
