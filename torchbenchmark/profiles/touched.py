@@ -1,13 +1,12 @@
 """Which operators the paths of a change belong to. Pure; what it gives is a hint beside a difference, and no evidence.
 
-The rule, the first that can tell of a path and an operator:
+The rule: a path belongs to an operator
 
-1. The file registers operators with torch's library: it belongs to those of that name.
-2. The subject has a list of operators (native_functions.yaml) with this one in it, and the text of the file is known:
-   it belongs to the operator if it names one of the functions that compute it, or registers a kernel for a dispatch
-   stub whose words are those of the operator (gelu_stub, GeluKernel).
-3. Else the words of folders and files tell: all words of the operator's name stand in the path, or the file is named as
-   they are run together (SoftMax.cu: aten::_softmax).
+1. if the file registers it with torch's library; or
+2. if the subject's list of operators (native_functions.yaml) has it, and the file defines one of the functions that
+   compute it, or a kernel whose words are those of its name, also for a dispatch stub (gelu_stub, GeluKernel); or
+3. by the words of folders and files: all words of its name stand in the path, or the file is named as they are run
+   together (SoftMax.cu: aten::_softmax).
 
 A kernel of the GPU belongs to a file that defines a `__global__` function whose name stands in the kernel's.
 """
@@ -24,7 +23,7 @@ _DISPATCH = re.compile(r"^\s+[A-Za-z0-9_][A-Za-z0-9_, ]*: ([A-Za-z_][A-Za-z0-9_:
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _SUFFIXES = ("_backward", "_forward", "_out", "_")
 _SHORTEST_WORD = 3
-_OF_STUBS = frozenset(("stub", "kernel", "fn", "function", "impl", "out", "backward", "cpu", "cuda"))
+_OF_KERNELS = frozenset(("stub", "kernel", "fn", "function", "impl", "out", "backward", "cpu", "cuda"))
 # Words of paths that say where code lies or what it is written for, and nothing of what it computes.
 _PLACES = frozenset(
     re.findall(
@@ -92,7 +91,9 @@ def _belongs(path: str, operator: str, functions: Mapping[str, frozenset[str]], 
         if any(_is_of(registered, operator) for registered in file.operators):
             return True
         if names := functions.get(root):
-            return bool(names & file.named) or any(_stub_words(stub) == _words(root) for stub in file.stubs)
+            kernels = file.stubs | {name for name in file.defined if "kernel" in name.lower()}
+            if names & file.defined or any(_kernel_words(kernel) == _words(root) for kernel in kernels):
+                return True
     return _named_in(path, root)
 
 
@@ -102,8 +103,8 @@ def _is_of(registered: str, operator: str) -> bool:
     return _root(registered) == _root(operator) and ("" in spaces or spaces[0] == spaces[1])
 
 
-def _stub_words(stub: str) -> list[str]:
-    return [word for word in _words(stub) if word not in _OF_STUBS]
+def _kernel_words(name: str) -> list[str]:
+    return [word for word in _words(name) if word not in _OF_KERNELS]
 
 
 def _named_in(path: str, root: str) -> bool:

@@ -34,7 +34,7 @@ def test_the_subjects_own_list_names_the_functions_of_an_operator():
     }
 
 
-def test_a_file_belongs_to_the_operators_whose_functions_it_names():
+def test_a_file_belongs_to_the_operators_whose_functions_it_defines():
     path = "aten/src/ATen/native/cuda/Activation.cpp"
     source = "TORCH_IMPL_FUNC(gelu_out_cuda) (const Tensor& self) { gelu_stub(); }"
     assert operators_touched([path], OPERATORS, NATIVE_FUNCTIONS, {path: source}) == {
@@ -100,14 +100,30 @@ def test_a_file_belongs_to_the_operators_that_it_registers_with_the_library_of_t
     }
 
 
+def test_a_file_belongs_to_no_operator_that_it_only_calls_or_has_a_variable_called_like():
+    path = "aten/src/ATen/native/Some.cpp"
+    source = """Tensor& other_out(const Tensor& self, Tensor& out) {
+  auto result = at::gelu(self);
+  int gelu = std::max(1, 2);
+  return use(gelu), add_(self);
+}
+static void GeluCUDAKernelImpl(TensorIteratorBase& it) {
+"""
+    assert set(operators_touched([path], ["aten::add_"], NATIVE_FUNCTIONS, {path: source})) == set()
+    assert set(operators_touched([path], ["aten::gelu"], NATIVE_FUNCTIONS, {path: source})) == {"aten::gelu"}
+    without = source.partition("static")[0]
+    assert operators_touched([path], ["aten::gelu"], NATIVE_FUNCTIONS, {path: without}) == {}
+
+
 def test_a_kernel_belongs_to_the_file_that_defines_it():
     sources = {
         "a.cu": "template <typename T> __global__ void softmax_warp_forward(T* out) {}",
-        "bounds.cu": "C10 __global__ void __launch_bounds__(256, 2) softmax_warp_forward(float* out)",
+        "bounds.cu": "static __global__ void __launch_bounds__(256, 2) softmax_warp_forward(float* out)",
+        "before.cu": "__global__ C10_LAUNCH_BOUNDS_1(128)\nvoid softmax_warp_forward(float* out)",
         "b.cu": "softmax_warp_forward<float><<<1, 1>>>(out);",
     }
     kernel = "void (anonymous namespace)::softmax_warp_forward<float, 10, false>(float*, int)"
-    assert kernels_touched([kernel, "sgemm"], sources) == {kernel: ("a.cu", "bounds.cu")}
+    assert kernels_touched([kernel, "sgemm"], sources) == {kernel: ("a.cu", "bounds.cu", "before.cu")}
 
 
 @pytest.mark.parametrize(
