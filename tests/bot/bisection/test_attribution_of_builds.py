@@ -44,7 +44,7 @@ def test_the_builds_of_a_culprit_are_profiled_and_after_a_kill_only_what_is_lack
     monkeypatch.setenv("TORCHBENCH_BUILDS", str(tmp_path / "builds"))
     repository = SmallRepository(tmp_path / "package")
     site_packages = next(path for path in site.getsitepackages() if path.endswith("site-packages"))
-    for place, loops in enumerate((50_000, 100_000)):
+    for place, loops in enumerate((10_000, 400_000)):
         (repository.folder / "worksteps.py").write_text(PACKAGE.format(loops=loops))
         (repository.folder / "make_wheel.py").write_text(f"SITE = {site_packages!r}\n{MAKE_WHEEL}")
         repository.git("add", "--all")
