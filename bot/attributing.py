@@ -129,9 +129,10 @@ def _inside(store: Store, tonight: NightSummary, wanted: Wanted, profile: Profil
     try:
         profiled = profile(wanted)
         _keep(store, tonight, wanted.alert, profiled.attribution)
-    except (SentinelError, OSError) as problem:
-        console.print(Text(f"not profiled: {problem}"), style="yellow")
-        return Inside(episode=episode, reason=one_line(problem))
+    except Exception as problem:  # also one that nobody thought of: it would keep this issue, and every later one, back
+        reason = one_line(problem if isinstance(problem, (SentinelError, OSError)) else repr(problem))
+        console.print(Text(f"not profiled: {reason}"), style="yellow")
+        return Inside(episode=episode, reason=reason)
     tests = profiled.attribution.tests
     told = tuple(in_brief(test) for test in tests)
     for said in told:

@@ -74,8 +74,9 @@ class Attributing:
                 return done
             self.tell(f"profiling {base[:SHORT]} and {head[:SHORT]} by turns")
             return self._profiled(key, base, head, one.inseparable)
-        except (SentinelError, OSError) as problem:
-            return Attributed(base=base, head=head, reason=one_line(problem))
+        except Exception as problem:  # also one that nobody thought of: the verdict took hours
+            reason = one_line(problem if isinstance(problem, (SentinelError, OSError)) else repr(problem))
+            return Attributed(base=base, head=head, reason=reason)
 
     def _profiled(self, key: str, base: str, head: str, commits: Sequence[str]) -> Attributed:
         touched = {commit: touched_files(self.files, commit) for commit in commits[:MOST_COMMITS]}

@@ -108,10 +108,14 @@ def test_a_night_killed_while_it_profiles_profiles_when_it_is_started_again(nigh
     assert len(night.machine.asked) == 2 and "Inside, both builds" in issue
 
 
-def test_a_profile_that_fails_is_a_sentence_and_the_issue_is_filed_and_not_tried_again(night):
-    night.machine.problem = BenchmarkError("no room | for `it`")
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [(BenchmarkError("no room | for `it`"), "no room ¦ for 'it'"), (ValueError("odd"), "ValueError('odd')")],
+)
+def test_a_profile_that_fails_is_a_sentence_and_the_issue_is_filed_and_not_tried_again(night, problem, told):
+    night.machine.problem = problem
     (issue,) = two_slow_nights(night)
-    assert "What got slower inside was not profiled: `no room ¦ for 'it'`" in issue and "confirmed twice" in issue
+    assert f"What got slower inside was not profiled: `{told}`" in issue and "confirmed twice" in issue
     night(5, (A,))
     assert len(night.machine.asked) == 1
 

@@ -107,7 +107,10 @@ def test_what_was_profiled_is_not_profiled_again_and_traces_go_where_the_bisecti
     assert once.attributed[0].traces == (f"{key}/made-base.json.gz", f"{key}/made-head.json.gz")
 
 
-@pytest.mark.parametrize("problem", [BenchmarkError("no `profile` | today"), OSError(28, "No space left on device")])
+@pytest.mark.parametrize(
+    "problem",
+    [BenchmarkError("no profile today"), OSError(28, "No space left on device"), KeyError("unheard of")],
+)
 def test_a_profile_that_fails_is_told_in_a_sentence_and_leaves_the_verdict(attributing, problem):
     before = found({5: 0.08})
     done = attributing(MadeProfiler(problem)).of(before)
