@@ -1,6 +1,6 @@
 """What inside the model a culprit changed, as it is stored with the bisection and told: sentences, Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -47,17 +47,18 @@ def sentences(one: Attributed) -> list[str]:
     return [*(in_brief(test) for test in one.attribution.tests), *([fit] if (fit := fit_sentence(one)) else [])]
 
 
-def fit_sentence(one: Attributed) -> str:
+def fit_sentence(one: Attributed, quoted: Callable[[str], str] = str) -> str:
     """Which touched file holds what differs; of several commits which of them touched it. Empty if none does."""
     best = one.fits[0] if one.fits else None
     if best is None or not best.causes:
         return ""
-    who = "the commit" if len(one.fits) == 1 else f"of {len(one.fits)} commits {best.commit[:SHORT]} fits best: it"
+    who = "the commit"
+    if len(one.fits) > 1:
+        who = f"of {len(one.fits)} commits {quoted(best.commit[:SHORT])} fits best: it"
     by_path: dict[str, list[str]] = {}
     for cause, paths in best.causes.items():
-        by_path.setdefault(few(paths), []).append(
-            f"{cause.rpartition('::')[2] or cause} ({_what_happened(one, cause)})"
-        )
+        name = cause.rpartition("::")[2] or cause
+        by_path.setdefault(quoted(few(paths)), []).append(f"{quoted(name)} ({_what_happened(one, cause)})")
     return f"{who} touches " + "; ".join(f"{paths}, which holds {few(causes)}" for paths, causes in by_path.items())
 
 
@@ -76,8 +77,8 @@ def markdown(one: Attributed, heading: str, pictures: Pictures) -> list[str]:
         parts += [f"**{inline_code(in_brief(test))}**", "\n".join(markdown_of(test)).rstrip("\n")]
         if link := pictures.get((one.head, test.test)):
             parts.append(f"![stacked bars of both builds](<{link}>)")
-    if fit := fit_sentence(one):
-        parts.append(inline_code(fit[0].upper() + fit[1:]))
+    if fit := fit_sentence(one, inline_code):
+        parts.append(f"{fit[0].upper()}{fit[1:]}.")
     if len(one.fits) > 1:
         lines = [f"{number}. `{fit.commit[:SHORT]}`{_told_fit(fit)}" for number, fit in enumerate(one.fits, start=1)]
         parts.append("\n".join(["By what they touched, those that fit best first:", "", *lines]))

@@ -93,10 +93,10 @@ def markdown(found: Found, heading: str = "##", pictures: Pictures | None = None
     if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
-    for attributed in found.attributed:
-        parts += markdown_of_change(attributed, f"{heading}#", pictures or {})
     parts += _table(found)
     parts += _unbuildable(found)
+    for attributed in found.attributed:
+        parts += markdown_of_change(attributed, f"{heading}#", pictures or {})
     for branch in found.branches:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
         parts.append(markdown(branch, f"{heading}##", pictures))

@@ -10,11 +10,11 @@ from test_bisect_by_tests import MAKE_WHEEL, PACKAGE
 
 from baselines.store import open_store
 from bot.bench import TerminalRounds
+from bot.bisection import instruments
 from bot.bisection.account import Found, change_sentences
 from bot.bisection.attributing import Attributing
 from bot.bisection.document import Asked, Document
 from bot.bisection.git_range import GitRange
-from bot.bisection.instruments import TestsInstrument
 from bot.bisection.report import markdown
 from bot.bisection.state import Rules, new_search, with_build
 from bot.bisection.verdict import Suspects, Verdict
@@ -65,7 +65,7 @@ def test_the_builds_of_a_culprit_are_profiled_and_after_a_kill_only_what_is_lack
     folder = tmp_path / "work"
     commits = GitRange(repository.folder, "c0", "c1")
     with ExitStack() as leases:
-        instrument = TestsInstrument(
+        instrument = instruments.TestsInstrument(
             repository.folder, run, settings, "cpu_time", tmp_path / "pairs", TerminalRounds(), leases
         )
         attributing = Attributing(commits, store, instrument, folder, print)
