@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from made_profiles import HOST, profiles
 from small_repository import SmallRepository
 
 from baselines.store import open_store
+from bot import bisect as bisect_command
+from bot.bisection import instruments
 from bot.bisection.account import Found, change_sentences
 from bot.bisection.attributing import Attributing, sides_of, touched_files
-from bot.bisection.document import Asked, Document
+from bot.bisection.document import Asked, Document, Made
 from bot.bisection.git_range import GitRange
 from bot.bisection.picture import draw_changes
 from bot.bisection.report import content, markdown
@@ -187,3 +190,69 @@ def test_the_files_of_a_commit_are_read_from_the_repository_whatever_they_are_ca
     assert files.sources["src/-x\n`@everyone` é.cpp"] == "TORCH_IMPL_FUNC(gelu_out)"
     assert "large.cpp" not in files.sources and files.sources["link.cpp"] == "/etc/passwd", "the link, not its target"
     assert repository.fingerprint() == before
+
+
+class MadeInstrument(instruments.TestsInstrument):
+    """Builds nothing, and measures what a commit's place says."""
+
+    def build(self, commit):
+        return Made(commit=commit, ok=True)
+
+    def measure(self, good, visit, keep):
+        place = PLACES.index(visit.commit)
+        level = noisy({3: 0.1}, seed=visit.number)
+        return visit.model_copy(update={"values": tuple(level(place) for _ in range(visit.n))})
+
+    def profile(self, *arguments, **options):
+        return PROFILER.profile(*arguments, **options)
+
+
+PLACES: list[str] = []
+PROFILER = MadeProfiler()
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """`torchbench bisect --tests` on a small repository and a made instrument: its exit code and its files."""
+    repository = SmallRepository(tmp_path / "package")
+    repository.line(5)
+    PLACES[:] = [repository.git("rev-parse", f"c{place}") for place in range(6)]
+    PROFILER.asked.clear()
+
+    def instrument(*arguments):
+        return MadeInstrument(repository.folder, None, None, "cpu_time", tmp_path, None, None)
+
+    monkeypatch.setattr(bisect_command, "_instrument", instrument)
+    monkeypatch.setattr("torchbenchmark.cli.end_children_on_termination", lambda: None)
+
+    def run(**options):
+        answer, drawn = tmp_path / "answer" / "a.md", tmp_path / "pictures" / "posterior.svg"
+        code = bisect_command.bisect(
+            **{"repo": repository.folder, "good": "c0", "bad": "c5", "tests": ["works"], "work": tmp_path / "work"},
+            **{"json_file": tmp_path / "a.json", "markdown_file": answer},
+            **({"picture": drawn} if find_spec("matplotlib") else {}),
+            **options,
+        )
+        return code, json.loads((tmp_path / "a.json").read_text()), answer
+
+    return run
+
+
+def test_the_command_profiles_the_culprit_tells_it_and_links_its_bars(command, capsys):
+    code, told, answer = command()
+    assert code == 1 and PROFILER.asked == [(PLACES[2], PLACES[3])]
+    assert told["attribution"][0]["head"] == PLACES[3]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "by turns" in said and "aten::gelu +" in said
+    if find_spec("matplotlib"):
+        (link,) = re.findall(r"!\[stacked bars of both builds\]\(<(.*?)>\)", answer.read_text())
+        assert link.startswith("../pictures/posterior-test_eval-made-cpu-eager-")
+        assert (answer.parent / link).read_text().startswith("<?xml")
+    assert command()[1]["attribution"] == told["attribution"] and len(PROFILER.asked) == 1
+    assert all(Path(trace).is_file() for trace in told["attribution"][0]["traces"])
+
+
+def test_without_attribution_nothing_is_profiled(command):
+    code, told, answer = command(no_attribution=True)
+    assert code == 1 and PROFILER.asked == [] and told["attribution"] == []
+    assert "inside" not in answer.read_text()
