@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import quote
 
 import typer
 from rich.text import Text
@@ -31,7 +33,8 @@ FEWEST_CLOSING = 6  # fewest_pairs of the level of the interval; numpy takes a s
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
-WORKTREES, PAIRS, SCRATCH, STORE, REVERTS = "worktrees", "pairs", "scratch", "store", "reverts"
+WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+REVERTS, ATTRIBUTION = "reverts", "attribution"
 
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
@@ -110,6 +113,10 @@ def bisect(
         str | None, typer.Option(help="Where the state is kept: a folder or s3://... (default: a folder in --work).")
     ] = None,
     work: Annotated[Path, typer.Option(help="Folder of checkouts, logs and pairs.")] = DEFAULT_WORK,
+    no_attribution: Annotated[
+        bool,
+        typer.Option("--no-attribution", help="Of --tests: do not profile what got slower inside at the culprit."),
+    ] = False,
     keep_worktrees: Annotated[
         bool, typer.Option("--keep-worktrees", help="Leave the checkouts where they are when it is done.")
     ] = False,
@@ -146,9 +153,11 @@ def bisect(
             "bisect needs --repo PATH, --good A, --bad B and either --measure CMD or --tests TEST; or --simulate"
         )
     from bot.bisection.account import EXIT_CODES
+    from bot.bisection.attributing import Attributing
     from bot.bisection.document import Asked, Desk
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
+    from bot.bisection.instruments import TestsInstrument
     from bot.bisection.live import TerminalView
     from bot.bisection.reverting import Reverts
     from bot.bisection.whole import Whole, alone_in
@@ -220,6 +229,9 @@ def bisect(
         revert = Reverts(commits.folder, folder / REVERTS, leases)
         with TerminalView(commits.subjects) as view:
             found = Whole(asked, commits, opened, instrument, view, revert, closing).run()
+        if isinstance(instrument, TestsInstrument) and not no_attribution:
+            _write(found, json_file, markdown_file)  # the verdict, however the profiling ends
+            found = Attributing(commits, opened, instrument, folder / ATTRIBUTION, _say).of(found)
         if not keep_worktrees:
             _remove_worktrees(folder)
     _tell(found, json_file, markdown_file, picture)
@@ -266,15 +278,12 @@ def _instrument(
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
-    from bot.bisection.account import cost, merge_sentence, sentence
+    from bot.bisection.account import change_sentences, cost, merge_sentence, sentence
     from bot.bisection.paths import told_of_prior
-    from bot.bisection.picture import draw_posterior
-    from bot.bisection.report import content, markdown
+    from bot.bisection.picture import draw_changes, draw_posterior
 
-    if json_file is not None:
-        write_text(json_file, json.dumps(content(found), indent=1, allow_nan=False) + "\n")
-    if markdown_file is not None:
-        write_text(markdown_file, markdown(found))
+    pictures = draw_changes(found, picture) if picture is not None else {}
+    _write(found, json_file, markdown_file, pictures)
     if picture is not None:
         if found.posterior is None:
             console.print(Text(f"{picture}: not drawn, as the ends were not measured"), style="yellow")
@@ -284,6 +293,26 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")
+    for said in change_sentences(found):
+        console.print(Text(said))
+
+
+def _write(
+    found: "Found", json_file: Path | None, markdown_file: Path | None, pictures: Mapping[tuple[str, str], Path] = {}
+) -> None:
+    """The answer as files; `pictures` are linked as they lie from the Markdown."""
+    from bot.bisection.report import content, markdown
+
+    if json_file is not None:
+        write_text(json_file, json.dumps(content(found), indent=1, allow_nan=False) + "\n")
+    if markdown_file is not None:
+        here = markdown_file.absolute().parent
+        links = {which: quote(os.path.relpath(path.absolute(), here)) for which, path in pictures.items()}
+        write_text(markdown_file, markdown(found, pictures=links))
+
+
+def _say(text: str) -> None:
+    console.print(Text(text))
 
 
 def _channel(name: str | None, device: str) -> str:
@@ -348,12 +377,12 @@ def _simulate(group: Sequence[str] | None, replicates: int, seed: int, out: Path
             rows.append(row)
             console.print(Text(markdown_table([row]).splitlines()[-1]))
             if out is not None:
-                _write(out, "\n".join([*parts, markdown_table(rows)]))
+                _write_table(out, "\n".join([*parts, markdown_table(rows)]))
         parts.append(markdown_table(rows))
     return 0
 
 
-def _write(out: Path, text: str) -> None:
+def _write_table(out: Path, text: str) -> None:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:

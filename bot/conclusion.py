@@ -98,6 +98,8 @@ class Scored:
 Confirm = Callable[[NightSummary, Report, str], NightOutcome | None]
 # The report with what pairs say of the alerts that it would close.
 ConfirmClosings = Callable[[NightSummary, Report, tuple[Alert, ...], datetime], Report]
+# The alerts with what got slower inside the tests of those that are new; the last argument gives their evidence.
+Attribute = Callable[[NightSummary, Report, tuple[Alert, ...], Callable[[Alert], str]], tuple[Alert, ...]]
 
 
 def conclude(
@@ -109,13 +111,14 @@ def conclude(
     seconds: float = 0.0,
     confirm: Confirm | None = None,
     confirm_closings: ConfirmClosings | None = None,
+    attribute: Attribute | None = None,
 ) -> int:
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
     With `confirm` only what it confirms twice is filed; without, what the limits say. With `confirm_closings` an alert
-    is closed only when pairs do not show its change any more. Is repeated when another shard of the run has come: the
-    run is then all that is stored of it. A night before that was killed when it was confirmed and not filed yet is
-    concluded first.
+    is closed only when pairs do not show its change any more; with `attribute` what is filed as slower is profiled. Is
+    repeated when another shard of the run has come: the run is then all that is stored of it. A night before that was
+    killed when it was confirmed and not filed yet is concluded first.
     """
     if confirm is not None:
         conclude_left(config, store, policy, run, tracker)
@@ -131,15 +134,17 @@ def conclude(
     scored = score(config, store, run, tonight)
     pin_first_valid_night(store, tonight, report, policy)
 
-    def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
-        def show(alert: Alert) -> str:
-            return _evidence(alert, config, report, run, scored)
+    def show(alert: Alert) -> str:
+        return _evidence(alert, config, report, run, scored)
 
+    def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
         after = apply_report(before, report, now=now, show=show, file=config.file)
         return announce(after, report, config.file, show)
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
     set_concluded(store, tonight.suite, tonight.machine_class, tonight.started)
+    if attribute is not None:
+        alerts = attribute(tonight, report, alerts, show)
     if report.confirmation is not None:
         report = without_shards(still_slow(report, alerts), tonight.missing_shards)
     filed = file_alerts(tracker, alerts, config, tonight, now)
@@ -264,7 +269,9 @@ def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, sco
     reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
     pairs = side_by_side_command(run.header, config.suite, alert.tests) if alert.kind == "regression" else ""
     score = scored.score.total if scored.score else None
-    return render_evidence(alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals, pairs)
+    return render_evidence(
+        alert.kind, alert.tests, report, reproduce, score, scored.reference, alert.intervals, pairs, alert.inside
+    )
 
 
 def _issue(alert: Alert, config: NightlyConfig) -> Issue:

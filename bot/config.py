@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from bot.errors import BotError
 from bot.filing_rules import FilingRules
+from bot.inside import AttributeSettings
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.canaries.settings import CanarySettings
@@ -66,6 +67,7 @@ class NightlyConfig(BaseModel):
     policy: str = "default"
     confirm: bool = True  # measure suspects again on this machine, and file only what is confirmed twice
     file: FilingRules = FilingRules()  # what becomes an issue, and when
+    attribute: AttributeSettings = AttributeSettings()  # how much of what is filed is profiled
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any

@@ -57,6 +57,7 @@ def confirm_command(
 
 def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str | None, issues: Path | None) -> int:
     """Confirm and conclude a stored night. Returns the exit code; raises BotError if it was concluded already."""
+    from bot.attributing import attribute_here
     from bot.confirming.bench import ASKS
     from bot.confirming.confirmation import (
         confirm_closings_here,
@@ -68,7 +69,10 @@ def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str 
     _require_not_overtaken(store, run)
     tracker = open_tracker(config) if issues is None else IssueFile(issues)
     confirm, closings = partial(confirm_here, config, store, policy), partial(confirm_closings_here, config, store)
-    code = conclude(config, store, policy, run, tracker, confirm=confirm, confirm_closings=closings)
+    attribute = partial(attribute_here, config, store)
+    code = conclude(
+        config, store, policy, run, tracker, confirm=confirm, confirm_closings=closings, attribute=attribute
+    )
     shutil.rmtree(config.work / ASKS / run.header.run, ignore_errors=True)
     return code
 

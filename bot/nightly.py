@@ -145,6 +145,7 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
     store_run(store, run)
     keep_build(config, store, run.header.build)
     not_stored = [] if config.canary is None else _store_canaries(store, file)
+    from bot.attributing import attribute_here
     from bot.confirming.bench import ASKS
     from bot.confirming.confirmation import (  # numpy and scipy take longer than most commands
         confirm_closings_here,
@@ -153,7 +154,9 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
 
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     closings = partial(confirm_closings_here, config, store) if config.confirm else None
-    code = conclude(config, store, policy, run, open_tracker(config), time.monotonic() - began, confirm, closings)
+    attribute = partial(attribute_here, config, store) if config.confirm else None
+    spent = time.monotonic() - began
+    code = conclude(config, store, policy, run, open_tracker(config), spent, confirm, closings, attribute)
     shutil.rmtree(config.work / ASKS, ignore_errors=True)
     for path in not_stored:  # only now: until the night is concluded, its next start tries to store them again
         aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))

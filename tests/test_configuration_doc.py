@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from baselines.policy import Judged, Policy
 from bot.config import NightlyConfig
 from bot.filing_rules import FilingRules
+from bot.inside import AttributeSettings
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.registry import Metadata, NotImplementedRule, SkipRule, Suite
@@ -22,6 +23,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "Its build": NightlyBuild,
     "Its canaries": CanarySettings,
     "What is filed": FilingRules,
+    "What is profiled": AttributeSettings,
     "A policy": Policy,
     "What is judged": Judged,
     "A suite": Suite,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
+from bot.bisection.attributed import Attributed, sentences
 from bot.bisection.closing import closing_of, interval, outcomes, shows
 from bot.bisection.document import Asked, Compared, Document
 from bot.bisection.git_range import CommitFacts
@@ -40,6 +41,7 @@ class Found:
     subjects: Mapping[str, str]
     facts: Mapping[str, CommitFacts] = field(default_factory=dict)  # of the suspects
     branches: "tuple[Found, ...]" = ()
+    attributed: tuple[Attributed, ...] = ()  # what each of the suspects changed, where that was asked for
 
     @property
     def posterior(self) -> Posterior | None:
@@ -85,6 +87,12 @@ def merge_sentence(found: Found) -> str:
     if all(one.verdict.kind == "not reproduced" for one in found.branches):
         return "it is a merge, and no branch that it brought in shows the change: it came of their being merged"
     return "it is a merge; of its branches: " + "; ".join(sentence(one) for one in found.branches)
+
+
+def change_sentences(found: Found) -> list[str]:
+    """What the suspects changed inside the model, those of the branches of a merge too."""
+    mine = [said for one in found.attributed for said in sentences(one)]
+    return [*mine, *(said for branch in found.branches for said in change_sentences(branch))]
 
 
 def ends(document: Document) -> str:

@@ -61,6 +61,22 @@ class GitRange:
             lines = [*lines[: MOST_STAT_LINES - 2], " …", lines[-1]]
         return CommitFacts(commit, subject, author, when, tuple(lines))
 
+    def paths(self, commit: str) -> list[str]:
+        """The files that a commit touched, as git has them; of a merge those that it changed of its first parent."""
+        shown = self._git(
+            "show", "--name-only", "-z", "--format=", "--no-renames", "--no-ext-diff", "--first-parent", "-m", commit
+        )
+        return [path for path in shown.stdout.strip("\n").split("\0") if path]
+
+    def text(self, commit: str, path: str, largest: int) -> str | None:
+        """A file as it is in a commit; None if there is none, or it has more than `largest` bytes."""
+        name = f"{commit}:{path}"
+        size = self._git("cat-file", "-s", name, check=False).stdout.strip()
+        if not size.isascii() or not size.isdigit() or int(size) > largest:
+            return None
+        shown = self._git("cat-file", "blob", name, check=False)
+        return shown.stdout if shown.returncode == 0 else None
+
     @cached_property
     def subjects(self) -> dict[str, str]:
         """The first line of the message of each commit of the range, those of branches too."""

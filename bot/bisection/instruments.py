@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from bot.bisection.document import Made, SideName, SideRun, Visit
+from bot.bisection.document import Made, SideRun, Visit
+from bot.bisection.document import SideName as SideOfPair
 from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
 from bot.bisection.worktrees import Worktrees
 from bot.errors import BotError
@@ -28,10 +29,12 @@ from torchbenchmark.paired.measurement import (
 )
 from torchbenchmark.paired.noise_table import find_noise_table
 from torchbenchmark.paired.pair_series import log_ratios
-from torchbenchmark.paired.pairs_file import Pairs
+from torchbenchmark.paired.pairs_file import Pairs, SideName
 from torchbenchmark.paired.results import collapse, measured_tests
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.planning import RunRequest
+from torchbenchmark.profiles.difference import Touched
+from torchbenchmark.profiles.measuring import Profiled, profile_interpreters
 from torchbenchmark.registry import Registry
 
 Keep = Callable[[Visit], None]  # stores a visit that goes on
@@ -88,7 +91,7 @@ class ScriptInstrument:
         return visit.model_copy(update={"values": ratios})
 
     @staticmethod
-    def _next_side(visit: Visit) -> SideName:
+    def _next_side(visit: Visit) -> SideOfPair:
         if len(visit.runs) % 2:
             return "commit" if visit.runs[-1].side == "good" else "good"
         return "good" if secrets.randbelow(2) else "commit"
@@ -138,6 +141,21 @@ class TestsInstrument:
         values = self._values(measured)
         return visit.model_copy(
             update={"n": len(values), "seconds": visit.seconds + _since(began), "values": tuple(values)}
+        )
+
+    def profile(
+        self, base: str, head: str, pairs: int, out: Path, traces: Path, touched: Touched | None = None
+    ) -> Profiled:
+        """Both commits profiled by turns, on the builds that are there. Raises BenchmarkError if that cannot be."""
+        sides: dict[SideName, str] = {"base": base, "head": head}
+        return profile_interpreters(
+            dataclasses.replace(self.request, rounds=pairs, processes=1),
+            {side: self._address(commit) for side, commit in sides.items()},
+            {side: self._provided(commit).interpreter for side, commit in sides.items()},
+            out,
+            self.reporter,
+            traces=traces,
+            touched=touched,
         )
 
     def _values(self, measured: Pairs) -> list[float]:

@@ -10,6 +10,8 @@ from bot.bisection.outcomes import ends_of
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.pictures import figure_of, title_of
+from torchbenchmark.profiles.picture import draw_attribution
+from torchbenchmark.profiles.traces import file_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +21,20 @@ _LONGEST_TITLE = 130
 _LONGEST_OUTCOME = 24
 _CULPRIT, _OTHER, _POINT, _BROKEN = "#c0392b", "#7f8c8d", "#1f618d", "#d5dbdb"
 _MOST_TICKS = 12
+
+
+def draw_changes(found: Found, path: Path) -> dict[tuple[str, str], Path]:
+    """Stacked bars of what changed inside each test, in files beside `path`: (commit, test) -> file."""
+    drawn: dict[tuple[str, str], Path] = {}
+    for one in found.attributed:
+        for test in one.attribution.tests if one.attribution is not None else ():
+            if test.accounts:
+                file = path.with_name(f"{path.stem}-{file_name(test.test, one.head[:SHORT], path.suffix)}")
+                draw_attribution(test, file)
+                drawn[one.head, test.test] = file
+    for branch in found.branches:
+        drawn |= draw_changes(branch, path)
+    return drawn
 
 
 def draw_posterior(found: Found, path: Path) -> None:

@@ -14,6 +14,8 @@ from bot.bisection.account import (
     percent,
     sentence,
 )
+from bot.bisection.attributed import Pictures
+from bot.bisection.attributed import markdown as markdown_of_change
 from bot.bisection.closing import closing_of, interval, outcomes, shows
 from bot.bisection.document import Compared
 from bot.bisection.outcomes import before_and_after, ends_of, short, told
@@ -67,6 +69,7 @@ def content(found: Found) -> dict[str, object]:
         ],
         "builds": [one.model_dump() for one in found.document.made],
         "pairs": sum(len(visit.values) for visit in found.document.all_visits),
+        "attribution": [one.model_dump(mode="json", by_alias=True) for one in found.attributed],
         "asked": found.document.asked.model_dump(),
         "branches": [content(one) for one in found.branches],
     }
@@ -106,8 +109,8 @@ def _closing(found: Found, suspect: Suspects, one: Compared) -> dict[str, object
     }
 
 
-def markdown(found: Found, heading: str = "##") -> str:
-    """What people are shown of it."""
+def markdown(found: Found, heading: str = "##", pictures: Pictures | None = None) -> str:
+    """What people are shown of it; `pictures` are those of what changed inside."""
     search, verdict = found.document.search, found.verdict
     parts = [
         f"{heading} {_headline(verdict)}",
@@ -124,9 +127,11 @@ def markdown(found: Found, heading: str = "##") -> str:
     parts += _table(found)
     parts += _flaky(found)
     parts += _unbuildable(found)
+    for attributed in found.attributed:
+        parts += markdown_of_change(attributed, f"{heading}#", pictures or {})
     for branch in found.branches:
         parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
-        parts.append(markdown(branch, f"{heading}##"))
+        parts.append(markdown(branch, f"{heading}##", pictures))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 

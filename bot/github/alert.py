@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baselines.confirming.state import Interval
 from baselines.rolling import Mask
 from baselines.series import UtcTime
+from bot.inside import Inside
 
 NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
 RECOVERED = "recovered"
@@ -70,12 +71,19 @@ class Alert(_Schema):
     signal: str = ""  # the confirmed change that opened it; empty: the limits alone did
     effects: dict[str, float] = Field(default_factory=dict)  # by test, as confirmed: a share, slower is positive
     intervals: tuple[Interval, ...] = ()  # what pairs showed of its tests when they were filed
+    attribution: Inside | None = None  # what got slower inside, the last time that it was profiled
     accepted: Accepted | None = None  # then it is closed, and no relapse opens it again
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
 
     @property
     def is_open(self) -> bool:
         return self.closed is None
+
+    @property
+    def inside(self) -> Inside | None:
+        """What got slower inside, if it was profiled since the alert was opened the last time."""
+        known = self.attribution
+        return known if known is not None and known.episode == len(self.earlier) else None
 
     @property
     def is_announcement(self) -> bool:

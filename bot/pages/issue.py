@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
+from bot.inside import Inside
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.quantity import quantity
 from torchbenchmark.records import RunHeader
@@ -77,10 +78,11 @@ def render_evidence(
     score_of: str,
     intervals: Sequence[Interval] = (),
     side_by_side: str = "",
+    inside: Inside | None = None,
 ) -> str:
     """What a night showed of an alert's tests, as Markdown. `score_of` says what 1000 is; `intervals` are what pairs of
     both builds showed when it was filed; `side_by_side` is the command that measures them so again, if times are in
-    question."""
+    question; `inside` is what profiles of both builds showed."""
     rows = _rows(tests, report)
     named = {row.test for row in rows}
     exact = report.confirmation.exact if report.confirmation is not None else ()
@@ -93,6 +95,7 @@ def render_evidence(
             report=report,
             reproduce=reproduce,
             side_by_side=side_by_side,
+            inside=inside,
             score=score,
             score_of=score_of,
             intervals=sorted(intervals, key=lambda one: (-one.effect, one.test, one.channel))[:MOST_ROWS],

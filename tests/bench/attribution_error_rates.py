@@ -1,7 +1,7 @@
 """How often `torchbench profile` tells something of equal sides, and how much it takes for an operator to be told: made
 profiles, 99 %.
 
-    PYTHONPATH=.:tests/torchbenchmark/profiles python tests/bench/attribution_error_rates.py [REPETITIONS]
+    PYTHONPATH=.:tests python tests/bench/attribution_error_rates.py [REPETITIONS]
 
 Every name has noise of about 3 % from process to process; `unlike`: how far the names differ in that, `host`: how far
 whole processes do (logarithms).

@@ -36,6 +36,7 @@ class Nights:
             "store": "store",
             "work": "work",
             "outbox": "outbox",
+            "attribute": {"tests": 0},  # it takes a while
             **config,
         }
 

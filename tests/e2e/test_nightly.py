@@ -24,6 +24,11 @@ def confirmed(night: Night) -> set[str]:
     return {one["test"] for one in tried if one["verdict"] == "confirmed" and one["kind"] == "regression"}
 
 
+def inside(body: str) -> str:
+    """What an issue says of both builds' profiles."""
+    return body.partition("Inside, both builds profiled by turns")[2].partition("</details>")[0]
+
+
 def score_of(folder: Path, reference: Night, night: Night) -> float:
     """The published score of one night against another, from what the store keeps of both."""
     store = open_store(str(folder / "store"))
@@ -38,7 +43,9 @@ def score_of(folder: Path, reference: Night, night: Night) -> float:
 @pytest.mark.timeout(1500)
 def test_a_slower_operator_is_confirmed_on_one_night_and_filed_on_the_next_in_one_issue(tmp_path):
     # One model of the slowed operator, and one without it; repeat_slow_build.py has the whole smoke suite.
-    nights = Nights(tmp_path, suite=str(write_suite(tmp_path, ["hf_Bert", "dlrm"])), budget_s=0.1)
+    nights = Nights(
+        tmp_path, suite=str(write_suite(tmp_path, ["hf_Bert", "dlrm"])), budget_s=0.1, attribute={"pairs": 3}
+    )
     first = nights.run()
     assert first.exit_code == 0, first.output
     assert first.summary["verdict"] == "baseline made"
@@ -70,6 +77,9 @@ def test_a_slower_operator_is_confirmed_on_one_night_and_filed_on_the_next_in_on
     body = issue.read_text()
     assert all(f"`{test}`" in body for test in slowed(every))
     assert "1 test is slower" in body and "confirmed twice" in body
+    assert "aten::gelu" in inside(body), "its calls are counted exactly, however noisy the machine is"
+    assert "| `aten::gelu` | CPU | " in body and "called more often" in body
+    assert third.output.count("profiling both builds by turns") == 1
     assert "startup_code.overlay.pth" in body, "what differs between the builds"
     (filed,) = third.summary["report"]["confirmation"]["filed"]
     assert filed["kind"] == "regression"
@@ -79,6 +89,7 @@ def test_a_slower_operator_is_confirmed_on_one_night_and_filed_on_the_next_in_on
     fourth = nights.run(slow_python)
     assert fourth.exit_code == 1, fourth.output
     assert "still slower" in fourth.output
+    assert "profiling both builds" not in fourth.output and inside(issue.read_text()) == inside(body)
     assert nights.issues == [issue], "updated, not doubled"
     assert [entry["effect"] for entry in fourth.summary["issues"]] == ["updated"]
 

@@ -1,20 +1,21 @@
 """Profiles two sides by turns and tells their difference: the one call for the command, confirming, bisection and
 `/benchmark profile`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.cli import plan_sides
-from torchbenchmark.paired.measurement import PairsReporter, measure_pairs
-from torchbenchmark.paired.pairs_file import Pairs
+from torchbenchmark.paired.measurement import PairsReporter, PairsRequest, inspect_sides, measure_pairs, plan_pairs
+from torchbenchmark.paired.pairs_file import Pairs, SideName
 from torchbenchmark.paired.sides import Side
-from torchbenchmark.planning import RunRequest
+from torchbenchmark.planning import OtherGround, RunRequest
 from torchbenchmark.profiles.attribution import Attribution
 from torchbenchmark.profiles.difference import LEVEL, Touched, attribute_pairs
 from torchbenchmark.profiles.touched import OPERATOR_LIST, operators_touched
+from torchbenchmark.registry import Registry
 
 LARGEST_SOURCE = 2**21  # bytes of a touched file that is read
 
@@ -61,6 +62,40 @@ def profile_sides(
             traces=traces,
         )
     return Profiled(pairs, attribute_pairs(pairs, level, touched))
+
+
+def profile_interpreters(
+    run: RunRequest,
+    addresses: Mapping[SideName, str],
+    pythons: Mapping[SideName, Path],
+    out: Path,
+    reporter: PairsReporter,
+    *,
+    machine_class: str | None = None,
+    traces: Path | None = None,
+    touched: Touched | None = None,
+) -> Profiled:
+    """The same of builds that are there. What a killed call has left in `out` is gone on with, unless it is of other
+    builds or of another environment.
+
+    `machine_class`: what this machine has to be of. Raises BenchmarkError as `measure_pairs` does.
+    """
+    request = PairsRequest(run, Side(addresses["base"]), Side(addresses["head"]))
+    interpreters = inspect_sides(request, pythons, run.subject)
+    header = plan_pairs(request, interpreters, Registry(run.model_folders)).model_copy(update={"profiled": True})
+    if machine_class not in (None, header.machine_class):
+        raise BenchmarkError(f"this machine is of class {header.machine_class}, and not {machine_class}")
+
+    def measure() -> Pairs:
+        return measure_pairs(request, header, interpreters, out, reporter, resume=True, traces=traces)
+
+    try:
+        pairs = measure()
+    except OtherGround as problem:
+        reporter.note(f"measured anew: {problem}")
+        out.unlink()
+        pairs = measure()
+    return Profiled(pairs, attribute_pairs(pairs, LEVEL, touched))
 
 
 def touched_by(paths_file: Path, tree: Path | None) -> Touched:

@@ -27,6 +27,7 @@ ACCOUNTS: dict[AccountName, str] = {"gpu": "GPU time", "host": "latency"}
 NOISE = "within noise"
 MOST_FOUND, LEAST_ROWS, MOST_KERNELS = 15, 6, 4
 LONGEST_KERNEL = 70
+MOST_NAMED = 3  # causes, in a line
 _HEADINGS = ("where", "side", "base", "head", "change", "interval", "share", "count", "")
 _NUMBERS = _HEADINGS[2:8]
 _REMAINDER_TOLD = {
@@ -53,8 +54,8 @@ def headline(one: TestAttribution) -> str:
     found = one.found()
     if not found:
         return f"{one.test}: no operator or kernel differs beyond noise; {moved}"
-    first = "; ".join(sentence(row) for _, row in found[:3])
-    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+    first = "; ".join(sentence(row) for _, row in found[:MOST_NAMED])
+    more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return f"{one.test}: {first}{more} ({moved})"
 
 
@@ -63,6 +64,29 @@ def sentence(row: Row) -> str:
     share = f", {_percent(row.share)} of the change" if row.share is not None else ""
     name = f"{row.name} ({KINDS[row.kind]})" if row.kind != "python" else f"{KINDS[row.kind]}, outside of operators"
     return f"{name} {told(row)}, {signed(row.change)}{share}"
+
+
+def in_brief(one: TestAttribution) -> str:
+    """What changed in a test, in fewer words than the headline has."""
+    if not one.accounts:
+        return f"{one.test}: not attributed: {one.reason or 'no profile'}"
+    causes = [brief(row) for _, row in one.found()]
+    more = f"; and {len(causes) - MOST_NAMED} more" if len(causes) > MOST_NAMED else ""
+    return f"{one.test}: {'; '.join(causes[:MOST_NAMED]) or 'no operator or kernel differs beyond noise'}{more}"
+
+
+def first_account(one: TestAttribution) -> TestAttribution:
+    """The test with the account alone in which more is told, for where there is less room."""
+    return one.model_copy(update={"accounts": one.accounts[:1]})
+
+
+def brief(row: Row) -> str:
+    """A cause in as few words as tell its size: aten::gelu +41 % of its time, 93 % of the change."""
+    name = short_kernel(row.name) if row.kind != "python" else f"{KINDS[row.kind]},"
+    share = f", {_percent(row.share)} of the change" if row.share is not None else ""
+    if row.base <= 0 or row.head <= 0:
+        return f"{name} {told(row)}, {signed(row.change)}{share}"
+    return f"{name} {100 * row.change / row.base:+.0f} % of its time{share}"
 
 
 def told(row: Row) -> str:

@@ -1,16 +1,29 @@
-"""Which operators the paths of a change belong to: by the subject's own list of operators where it has one, else by the
-words of folders and files. Pure; what it gives is a hint beside a difference, and no evidence.
+"""Which operators the paths of a change belong to. Pure; what it gives is a hint beside a difference, and no evidence.
+
+The rule: a path belongs to an operator
+
+1. if the file registers it with torch's library; or
+2. if the subject's list of operators (native_functions.yaml) has it, and the file defines one of the functions that
+   compute it, or a kernel whose words are those of its name, also for a dispatch stub (gelu_stub, GeluKernel); or
+3. by the words of folders and files: all words of its name stand in the path, or the file is named as they are run
+   together (SoftMax.cu: aten::_softmax).
+
+A kernel of the GPU belongs to a file that defines a `__global__` function whose name stands in the kernel's.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from torchbenchmark.profiles.registrations import Registrations, registrations_in
+
 OPERATOR_LIST = "aten/src/ATen/native/native_functions.yaml"  # in the tree of the subject torch
+LONGEST_LINE = 4000  # characters of the list; what is longer is no entry
 _ENTRY = re.compile(r"^- func: ([A-Za-z0-9_]+)(?:\.\w+)?\(")
-_DISPATCH = re.compile(r"^\s+[A-Za-z0-9_, ]+: ([A-Za-z_][A-Za-z0-9_:]*)\s*(?:#.*)?$")
+_DISPATCH = re.compile(r"^\s+[A-Za-z0-9_][A-Za-z0-9_, ]*: ([A-Za-z_][A-Za-z0-9_:]*)\s*(?:#.*)?$")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 _SUFFIXES = ("_backward", "_forward", "_out", "_")
 _SHORTEST_WORD = 3
+_OF_KERNELS = frozenset(("stub", "kernel", "fn", "function", "impl", "out", "backward", "cpu", "cuda"))
 # Words of paths that say where code lies or what it is written for, and nothing of what it computes.
 _PLACES = frozenset(
     re.findall(
@@ -30,19 +43,26 @@ def operators_touched(
 ) -> dict[str, tuple[str, ...]]:
     """The paths that belong to each of `operators` (aten::gelu); operators with none are left out.
 
-    `operator_list`: the text of native_functions.yaml; with it and `sources` (path -> text) a file belongs to the
-    operators whose functions it names. A path without a source is matched by its words: those of an operator's name
-    must all stand in it, or be one of its words run together (SoftMax.cu: aten::_softmax).
+    `operator_list`: the text of native_functions.yaml. `sources`: path -> text, of those paths whose text is known.
     """
     functions = parse_operator_list(operator_list) if operator_list else {}
-    texts = dict(sources or {})
+    files = {path: registrations_in(text) for path, text in (sources or {}).items()}
     found: dict[str, tuple[str, ...]] = {}
     for operator in dict.fromkeys(operators):
-        root = _root(operator)
-        names = functions.get(root, frozenset())
-        mine = [path for path in paths if _belongs(path, root, names, texts.get(path))]
+        mine = [path for path in paths if _belongs(path, operator, functions, files.get(path))]
         if mine:
             found[operator] = tuple(mine)
+    return found
+
+
+def kernels_touched(kernels: Iterable[str], sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The paths that define each of `kernels`, named as a profile of the GPU has them; those with none are left out."""
+    defined = {path: registrations_in(text).kernels for path, text in sources.items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for kernel in dict.fromkeys(kernels):
+        names = frozenset(re.findall(r"\w+", kernel))
+        if mine := tuple(path for path, functions in defined.items() if functions & names):
+            found[kernel] = mine
     return found
 
 
@@ -51,6 +71,8 @@ def parse_operator_list(text: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     root, in_dispatch = "", False
     for line in text.splitlines():
+        if len(line) > LONGEST_LINE:
+            continue
         if (entry := _ENTRY.match(line)) is not None:
             root, in_dispatch = _root(entry[1]), False
             found.setdefault(root, set()).add(entry[1])
@@ -63,10 +85,26 @@ def parse_operator_list(text: str) -> dict[str, frozenset[str]]:
     return {name: frozenset(functions) for name, functions in found.items()}
 
 
-def _belongs(path: str, root: str, functions: frozenset[str], text: str | None) -> bool:
-    if text is not None and functions:
-        return any(re.search(rf"\b{re.escape(name)}\b\s*[(),]", text) for name in functions)
+def _belongs(path: str, operator: str, functions: Mapping[str, frozenset[str]], file: Registrations | None) -> bool:
+    root = _root(operator)
+    if file is not None:
+        if any(_is_of(registered, operator) for registered in file.operators):
+            return True
+        if names := functions.get(root):
+            kernels = file.stubs | {name for name in file.defined if "kernel" in name.lower()}
+            if names & file.defined or any(_kernel_words(kernel) == _words(root) for kernel in kernels):
+                return True
     return _named_in(path, root)
+
+
+def _is_of(registered: str, operator: str) -> bool:
+    """mine::gelu_ is of mine::gelu, and not of aten::gelu; the name alone is of either."""
+    spaces = [name.rpartition("::")[0] for name in (registered, operator)]
+    return _root(registered) == _root(operator) and ("" in spaces or spaces[0] == spaces[1])
+
+
+def _kernel_words(name: str) -> list[str]:
+    return [word for word in _words(name) if word not in _OF_KERNELS]
 
 
 def _named_in(path: str, root: str) -> bool:

@@ -39,5 +39,5 @@ class Traces:
         shutil.move(left, self.folder / left.name)
 
 
-def file_name(test: str, side: str) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', test).strip('-')}-{side}.json.gz"
+def file_name(test: str, side: str, suffix: str = ".json.gz") -> str:
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', test).strip('-')}-{side}{suffix}"

@@ -119,7 +119,8 @@ def package(tmp_path, monkeypatch) -> Callable[[Sequence[str]], Package]:
 def test_the_commit_that_slows_a_test_is_found_by_pairs_of_builds(package):
     slowed = package([PACKAGE.format(loops=100_000 if place < 4 else 200_000) for place in range(6)])
 
-    report, _, _ = slowed.bisect("--beyond", "0.2", "--closing", "6")
+    asked = ("--beyond", "0.2", "--closing", "6")
+    report, answer, _ = slowed.bisect(*asked)
 
     assert [one["commits"] for one in report["changes"]] == [[slowed.commit(4)]]
     assert 0.5 < report["changes"][0]["change"] < 1.5
@@ -127,6 +128,16 @@ def test_the_commit_that_slows_a_test_is_found_by_pairs_of_builds(package):
     assert 0.3 < parent["interval"][0] < parent["interval"][1] < 2
     assert revert["interval"][1] < -0.2
     assert {one["commit"] for one in report["builds"] if not one["ok"]} <= {slowed.commit(2)}
+    (inside,) = report["attribution"]
+    assert (inside["base"], inside["head"]) == (slowed.commit(3), slowed.commit(4))
+    (profiled,) = inside["attribution"]["tests"]
+    (account,) = profiled["accounts"]
+    python = next(row for row in account["rows"] if row["kind"] == "python")
+    assert profiled["pairs"] == 6 and python["head"] > python["base"], "the package is Python, and no operator"
+    assert len(inside["traces"]) == 2 and all(Path(trace).is_file() for trace in inside["traces"])
+    assert "What got slower inside" in answer
+    again, _, printed = slowed.bisect(*asked)
+    assert again == report and "by turns" not in printed
 
 
 @pytest.mark.long

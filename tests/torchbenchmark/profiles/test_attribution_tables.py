@@ -9,7 +9,7 @@ from made_profiles import HOST, KERNELS, profiles
 from torchbenchmark.profiles.attribution import TestAttribution
 from torchbenchmark.profiles.difference import attribute
 from torchbenchmark.profiles.picture import draw_attribution
-from torchbenchmark.profiles.tables import headline, lines_of, markdown_of, short_kernel, signed
+from torchbenchmark.profiles.tables import brief, headline, lines_of, markdown_of, short_kernel, signed
 
 HOSTILE = "@everyone | `x` <b>aten::evil</b>"
 
@@ -95,3 +95,12 @@ def test_the_bars_say_what_differs_and_are_the_same_every_time(tmp_path, slower_
     )
     assert (tmp_path / "new" / "a.png").read_bytes().startswith(b"\x89PNG")
     draw_attribution(one_of(({"$\\frac{": (1, 10)},), ({HOSTILE: (1, 10)},)), tmp_path / "odd.png")
+
+
+def test_a_cause_in_few_words_tells_by_how_much_of_its_time_and_of_the_change():
+    slower = one_of((HOST, KERNELS), (HOST, {**KERNELS, "aten::addmm": {"sgemm_128x64": (4, 564)}}), device="cuda")
+    assert re.fullmatch(r"aten::addmm \+4\d % of its time, \d+ % of the change", brief(slower.found()[0][1]))
+    appeared = one_of((HOST,), ({**HOST, "aten::clone": (2, 300)},))
+    assert re.match(r"aten::clone appeared, \+\d+(\.\d+)? µs, \d+ % of the change$", brief(appeared.found()[0][1]))
+    python = one_of((HOST, None, 300), (HOST, None, 500))
+    assert brief(python.found()[0][1]).startswith("CPU-side: Python, +6")
