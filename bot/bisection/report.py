@@ -158,8 +158,9 @@ def _suspect(found: Found, one: Suspects) -> list[str]:
         f"{step} at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
         f"{len(one.commits)}."
     ]
-    for text in closing_texts(found.document, one):
-        foreign = found.document.asked.exact or any(made.reason for made in closing_of(found.document, one).values())
+    closing = closing_of(found.document, one).values()
+    for made, text in zip(closing, closing_texts(found.document, one), strict=True):
+        foreign = found.document.asked.exact or made.reason  # quotes what runs or git said
         lines.append(inline_code(_sentence(text)) if foreign else f"**{_sentence(text)}**")
     for commit in one.inseparable[:MOST_ROWS]:
         facts = found.facts.get(commit)

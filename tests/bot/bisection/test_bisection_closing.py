@@ -185,6 +185,7 @@ def test_what_cannot_be_reverted_built_or_measured_is_told(tmp_path):
     assert "`Reverting it on the bad end: not measured, it does not revert cleanly: CONFLICT in 'a¦b'.`" in markdown(
         one
     )
+    assert "**Measured again, parent against culprit: +" in markdown(one)
 
     two = closed(tmp_path / "2", MadeUp(slower(), broken=(REVERTED,)))
     assert "reverting it on the bad end: not measured, 8 without 5 does not build" in sentence(two)
