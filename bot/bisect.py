@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
 
-FEWEST_CLOSING = 6  # fewest_pairs of the level of the interval; numpy takes a second
+FEWEST_CLOSING, CLOSING = 6, 12  # as in bisection/closing.py, which takes a second to load
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
@@ -99,14 +99,16 @@ def bisect(
         typer.Option(help="Before all measuring: flat, or paths (by what each commit touched, bisection/paths.py)."),
     ] = "flat",
     most_builds: Annotated[int | None, typer.Option(min=2, help="Attempts to build, at most.")] = None,
-    most_pairs: Annotated[int | None, typer.Option(min=6, help="Pairs, at most.")] = None,
+    most_pairs: Annotated[
+        int | None, typer.Option(min=6, help="Pairs, or runs of what is compared exactly, at most.")
+    ] = None,
     closing: Annotated[
         int,
         typer.Option(
             min=0,
             help="Pairs of a culprit, once it is found, against its parent, and of the bad end without it; 0: none.",
         ),
-    ] = 12,
+    ] = CLOSING,
     build_timeout: Seconds = 4 * 3600.0,
     measure_timeout: Seconds = 600.0,
     store: Annotated[
@@ -278,7 +280,7 @@ def _instrument(
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
-    from bot.bisection.account import change_sentences, cost, merge_sentence, sentence
+    from bot.bisection.account import change_sentences, cost, flaky_sentence, merge_sentence, sentence
     from bot.bisection.paths import told_of_prior
     from bot.bisection.picture import draw_changes, draw_posterior
 
@@ -290,6 +292,8 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
         else:
             draw_posterior(found, picture)
     console.print(Text(f"{cost(found.document)}; {told_of_prior(found.document.search.weights)}"))
+    if flaky := flaky_sentence(found):
+        console.print(Text(flaky), style="yellow")
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from bot.bisection.attributed import Attributed, sentences
-from bot.bisection.closing import closing_of, interval, outcomes, shows
+from bot.bisection.closing import closing_of, interval, outcomes, shows, takes_back
 from bot.bisection.document import Asked, Compared, Document
 from bot.bisection.git_range import CommitFacts
 from bot.bisection.outcomes import before_and_after, ends_of, shift_text, told
@@ -75,6 +75,12 @@ def sentence(found: Found) -> str:
                 f"budget spent ({verdict.reason}): the probability of equal ends is {verdict.nothing:.2f}"
                 f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, 'commit')}"
             )
+
+
+def flaky_sentence(found: Found) -> str:
+    """Commits whose runs disagree; empty if there are none."""
+    texts = [f"{commit[:SHORT]} ({told(ends_of(found.document, commit))})" for commit in found.verdict.flaky]
+    return f"flaky, and left out: {few(texts)}" if texts else ""
 
 
 def merge_sentence(found: Found) -> str:
@@ -165,7 +171,8 @@ def closing_texts(document: Document, one: Suspects) -> list[str]:
             had = "" if document.asked.exact else f"; the search had {percent(change(document.asked, one.step))}"
             texts.append(f"measured again, parent against culprit: {text}{had}")
         else:
-            texts.append(f"reverting it on the bad end: {measured}")
+            still = ", which does not take the change back" if takes_back(document, one, made) is False else ""
+            texts.append(f"reverting it on the bad end: {measured}{still}")
     return texts
 
 

@@ -155,10 +155,23 @@ def shows(document: Document, suspect: Suspects, one: Compared) -> bool | None:
         if again is None:
             return None
         return [_settled(ends) for ends in again] == [_settled(ends) for ends in before_and_after(document, suspect)]
+    return _lies(one, above=suspect.step > 0)
+
+
+def takes_back(document: Document, suspect: Suspects, one: Compared) -> bool | None:
+    """Whether the bad end without the culprit is without the change; None where that was not measured."""
+    if document.asked.exact:
+        again = outcomes(one)
+        return None if again is None else _settled(again[0]) != _settled(again[1])
+    return _lies(one, above=suspect.step < 0)
+
+
+def _lies(one: Compared, *, above: bool) -> bool | None:
+    """Whether the interval lies above 0, or below it."""
     found = interval(one)
     if found is None:
         return None
-    return found.low > 0 if suspect.step > 0 else found.high < 0
+    return found.low > 0 if above else found.high < 0
 
 
 def checked(document: Document, verdict: Verdict) -> Verdict:

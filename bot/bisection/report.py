@@ -16,7 +16,7 @@ from bot.bisection.account import (
 )
 from bot.bisection.attributed import Pictures
 from bot.bisection.attributed import markdown as markdown_of_change
-from bot.bisection.closing import closing_of, interval, outcomes, shows
+from bot.bisection.closing import closing_of, interval, outcomes, shows, takes_back
 from bot.bisection.document import Compared
 from bot.bisection.outcomes import before_and_after, ends_of, short, told
 from bot.bisection.paths import told_of_prior
@@ -51,6 +51,7 @@ def content(found: Found) -> dict[str, object]:
         "ends": ends(found.document) if known is not None else "",
         "reason": verdict.reason,
         "equal_ends": verdict.nothing,
+        "flaky": list(verdict.flaky),
         "changes": [_change(found, one) for one in verdict.suspects],
         "prior": told_of_prior(search.weights),
         "good": search.good,
@@ -101,6 +102,7 @@ def _closing(found: Found, suspect: Suspects, one: Compared) -> dict[str, object
         "commit": one.commit,
         "reason": one.reason,
         "shows_it": shows(found.document, suspect, one) if one.what == "parent" else None,
+        "takes_it_back": takes_back(found.document, suspect, one) if one.what == "revert" else None,
         "change": change(asked, again.estimate) if again is not None else None,
         "interval": sides,
         "level": again.level if again is not None else None,

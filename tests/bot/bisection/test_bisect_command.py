@@ -86,7 +86,7 @@ def test_a_slower_commit_is_found_through_two_kills_and_nothing_is_done_twice(
     monkeypatch.setenv("KILL_AT", "9,31")
     store = tmp_path / "store"
     arguments = ("--repo", repository.folder, "--good", "c0", "--bad", "main", "--build", BUILD, "--measure", MEASURE)
-    arguments += ("--work", tmp_path / "work", "--store", store, "--closing", 8)
+    arguments += ("--work", tmp_path / "work", "--store", store, "--closing", 6)
     reports = {name: tmp_path / f"report.{name}" for name in ("json", "markdown")}
     arguments += ("--json", reports["json"], "--markdown", reports["markdown"])
 
@@ -155,7 +155,7 @@ def test_of_a_speed_less_is_worse(repository, torchbench, tmp_path):
     report = json.loads(out.read_text())
     assert report["changes"][0]["commits"] == [repository.git("rev-parse", "c5")]
     assert report["changes"][0]["change"] == pytest.approx(-0.2, abs=0.03)
-    assert "% (worse)" in report["sentence"]
+    assert "] (worse); probability" in report["sentence"]
 
 
 @pytest.mark.long

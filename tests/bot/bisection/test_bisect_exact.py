@@ -68,6 +68,8 @@ def test_a_commit_that_fails_is_found_a_skipped_and_a_flaky_one_are_told(reposit
     assert report["verdict"] == "set"
     names = [repository.git("rev-parse", f"c{place}") for place in (4, 5, 6)]
     assert [one["commits"] for one in report["changes"]] == [names]
+    assert report["flaky"] == [names[1]]
+    assert f"flaky, and left out: {names[1][:12]} (" in printed
     assert report["changes"][0]["before"]["outcome"] == "ok"
     assert report["changes"][0]["after"]["why"] == "exit 3: no `kernel` | found"
     assert "log_ratio" not in report["changes"][0]
@@ -81,13 +83,17 @@ def test_a_commit_that_fails_is_found_a_skipped_and_a_flaky_one_are_told(reposit
 def test_a_count_that_was_nought_is_found_by_exact_runs(repository, torchbench):
     commits(repository, ["echo 0; echo 7"] * 3 + ["echo 2; echo 7"] * 3)
 
-    code, printed, report, markdown = torchbench("--good=c0", "--bad=c5", "--measure", "sh run.sh", "--exact")
+    code, printed, report, markdown = torchbench(
+        "--good=c0", "--bad=c5", "--measure", "sh run.sh", "--exact", "--prior", "paths"
+    )
 
     assert code == 1, printed
     assert [one["commits"] for one in report["changes"]] == [[repository.git("rev-parse", "c3")]]
     assert "(0, 7 -> 2, 7; probability 1.000, certain; measured again, parent against culprit: 0, 7 -> 2, 7" in printed
     assert "reverting it on the bad end: 2, 7 -> 0, 7)" in printed
     assert "| `2, 7 in 3` |" in markdown
+    assert "Prior: by touched paths; 0 of 5 commits touch code that computes" in markdown
+    assert {one["weight"] for one in report["commits"][1:]} == {1}
     assert report["commits"][5]["outcomes"][0]["outcome"] == "2, 7"
     assert [one["commit"] for one in report["builds"]].count(repository.git("rev-parse", "c3")) == 1
 
@@ -111,6 +117,8 @@ def test_ends_that_fail_alike_are_told_with_what_they_said(repository, torchbenc
         (("--tests", "resnet18", "--status", "--channel", "latency"), "are two ways of comparing"),
         (("--measure", "true", "--exact", "--beyond", ".1"), "--beyond: is of times"),
         (("--tests", "resnet18", "--channel", "launches"), "needs a GPU"),
+        (("--measure", "true", "--closing", "5"), "an interval takes at least 6 pairs; 0 leaves it out"),
+        (("--measure", "true", "--prior", "author"), "--prior author: is none; there are flat, paths"),
     ],
 )
 def test_ways_of_comparing_that_do_not_go_together_are_refused(repository, torchbench, arguments, told):

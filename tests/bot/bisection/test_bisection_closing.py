@@ -12,8 +12,9 @@ from bisecting import names
 from rich.console import Console
 
 from baselines.store import FolderStore
+from bot import bisect
 from bot.bisection.account import Found, cost, sentence
-from bot.bisection.closing import Closing, checked
+from bot.bisection.closing import LEVEL, PAIRS, Closing, checked
 from bot.bisection.document import Asked, Desk, Document, End, Made, SideRun, Visit
 from bot.bisection.driving import Bisecting, View
 from bot.bisection.live import TerminalView
@@ -21,6 +22,7 @@ from bot.bisection.report import content, markdown
 from bot.bisection.reverting import DoesNotApply
 from bot.bisection.script import BaseCannotMeasure, CannotMeasure
 from bot.bisection.verdict import Verdict
+from torchbenchmark.statistics.signed_rank import fewest_pairs
 
 ASKED = Asked(good="0", bad="8", measure="true")
 EXACT = ASKED.model_copy(update={"compared": "status"})
@@ -117,7 +119,7 @@ def test_a_culprit_is_measured_against_its_parent_and_the_bad_end_without_it(tmp
     assert parent["interval"][0] < 0.0833 < parent["interval"][1]
     assert parent["interval"][0] < parent["change"] < parent["interval"][1]
     assert len(parent["log_ratios"]) == 12
-    assert (without["base"], without["commit"]) == ("8", REVERTED)
+    assert (without["base"], without["commit"], without["takes_it_back"]) == ("8", REVERTED, True)
     assert without["interval"][0] < -0.0769 < without["interval"][1]
     assert re.search(r"5 “<b>” \(\+8\S* % \[\+\S+, \+\S+\] \(worse\); probability", sentence(found))
     assert re.search(
@@ -185,6 +187,7 @@ def test_what_cannot_be_reverted_built_or_measured_is_told(tmp_path):
     assert "`Reverting it on the bad end: not measured, it does not revert cleanly: CONFLICT in 'a¦b'.`" in markdown(
         one
     )
+    assert "**Measured again, parent against culprit: +" in markdown(one)
 
     two = closed(tmp_path / "2", MadeUp(slower(), broken=(REVERTED,)))
     assert "reverting it on the bad end: not measured, 8 without 5 does not build" in sentence(two)
@@ -208,6 +211,19 @@ def test_a_parent_that_the_search_had_not_to_build_is_built(tmp_path):
     desk.write(unbuilt)
     closing = Closing(unbuilt, desk, instrument, View(), "8", revert)
     assert "4" in [one.commit for one in closing.run(verdict).made]
+
+
+def test_a_change_that_stays_without_its_culprit_is_told_and_is_as_certain(tmp_path):
+    """As where later commits have come to rest on it."""
+    found = closed(tmp_path, MadeUp(lambda commit: 0.08 if "without" in commit else slower()(commit)))
+
+    assert found.verdict.suspects[0].certainty == "certain"
+    assert "in 12 pairs, which does not take the change back" in sentence(found)
+    assert content(found)["changes"][0]["closing"][1]["takes_it_back"] is False
+
+
+def test_the_command_knows_what_an_interval_takes():
+    assert (fewest_pairs(LEVEL), PAIRS) == (bisect.FEWEST_CLOSING, bisect.CLOSING)
 
 
 def test_exact_runs_of_a_culprit_are_made_again(tmp_path):
