@@ -14,6 +14,7 @@ from baselines.policy import load_policy
 from baselines.runs import store_run
 from baselines.series import chronological
 from baselines.store import open_store
+from bot import attributing
 from bot.attributing import Profiled, attribute_alerts, profile_on_machine
 from bot.conclusion import conclude
 from bot.config import NightlyConfig
@@ -125,6 +126,19 @@ def test_no_more_tests_than_the_budget_are_profiled_and_none_with_none(night):
     issues = two_slow_nights(night, slow, settings=AttributeSettings(tests=1))
     assert sum(len(wanted.tests) for wanted in night.machine.asked) == 1
     assert "Inside, both builds" in "".join(issues)
+
+
+def test_an_alert_that_the_budget_does_not_reach_says_so(night, monkeypatch):
+    asked_for = attributing.wanted_of
+
+    def with_a_larger_one(report, alerts):
+        found = asked_for(report, alerts)
+        return [dataclasses.replace(one, alert=one.alert.model_copy(update={"key": "larger"})) for one in found] + found
+
+    monkeypatch.setattr(attributing, "wanted_of", with_a_larger_one)
+    (issue,) = two_slow_nights(night, settings=AttributeSettings(tests=1))
+    assert [wanted.alert.key for wanted in night.machine.asked] == ["larger"]
+    assert "not profiled: `the budget of the night, 1 test, was spent on others`" in issue
 
 
 def test_with_a_budget_of_none_nothing_is_profiled_or_said(night):
