@@ -447,3 +447,16 @@ def test_a_lease_is_found_by_the_interpreter_of_a_build(index, cache, settings):
     assert lease_of(cache.environment_folder("0" * 64) / "bin" / "python") is None, "it was removed"
     assert lease_of(Path(sys.executable)) is None
     assert lease_of(Path(os.sep) / "python") is None
+
+
+def test_a_plain_build_needs_no_torch_and_is_another_environment(index, cache, settings):
+    """For a command of the user's: what it is called and what it imports is its own affair."""
+    index.add("oddname", "1.2", files={"other.py": "import not_there\n"})
+    plain = settings.model_copy(update={"requirements": ()})
+    with provide("release:oddname==1.2", cache, plain, subject="oddname", plain=True) as build:
+        assert sorted(path.name for path in build.interpreter.parent.parent.glob("lib/*/site-packages/*.py")) == [
+            "other.py"
+        ]
+    with pytest.raises(BuildFailed, match="torch cannot be imported"):
+        provide("release:oddname==1.2", cache, plain, subject="oddname")
+    provide("release:oddname==1.2", cache, plain, subject="oddname", plain=True).close()
