@@ -15,6 +15,7 @@ from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.channels import CHANNELS
+from torchbenchmark.environment import normalised_name
 from torchbenchmark.grid import GridOptions, choose, kinds_and_globs
 from torchbenchmark.paired.cli import require_writable, write_text
 from torchbenchmark.planning import RunRequest
@@ -24,13 +25,13 @@ from torchbenchmark.terminal import console
 if TYPE_CHECKING:
     from bot.bisection.account import Found
     from bot.bisection.document import Asked
-    from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
+    from bot.bisection.ranges import Range
 
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
-WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+WORKTREES, PAIRS, SCRATCH, STORE, EMPTY = "worktrees", "pairs", "scratch", "store", "empty"
 
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
@@ -43,6 +44,24 @@ def bisect(
     repo: Annotated[Path | None, typer.Option(help="The repository; it is read, and never written.")] = None,
     good: Annotated[str | None, typer.Option(help="A commit, branch or tag before the change.")] = None,
     bad: Annotated[str | None, typer.Option(help="One after the change.")] = None,
+    releases: Annotated[
+        str | None, typer.Option(help="Instead of --repo: a package, whose versions --good and --bad are.")
+    ] = None,
+    pre: Annotated[bool, typer.Option("--pre", help="Of --releases: pre-releases too.")] = False,
+    dates: Annotated[
+        bool, typer.Option("--dates", help="Instead of --repo: nightly builds, whose dates --good and --bad are.")
+    ] = False,
+    wheels: Annotated[
+        str | None,
+        typer.Option(help="Of --dates: url:TEMPLATE or nightly:INDEX, without a date (default: `builds.dated`)."),
+    ] = None,
+    nightly_repo: Annotated[
+        Path | None,
+        typer.Option(help="Of --dates: a clone with the branch nightly, to tell the commits that a date brought."),
+    ] = None,
+    run_in: Annotated[
+        Path | None, typer.Option("--in", help="Of --releases and --dates: the folder that --measure runs in.")
+    ] = None,
     build: Annotated[
         str | None,
         typer.Option(
@@ -118,15 +137,20 @@ def bisect(
     """
     if simulate:
         return _simulate(group, replicates, seed, out)
-    if repo is None or good is None or bad is None or (measure is None) == (not tests):
+    ways = (repo is not None) + (releases is not None) + dates
+    if ways != 1 or good is None or bad is None or (measure is None) == (not tests):
         raise BotError(
-            "bisect needs --repo PATH, --good A, --bad B and either --measure CMD or --tests TEST; or --simulate"
+            "bisect needs one of --repo PATH, --releases PACKAGE and --dates; --good A, --bad B; and either "
+            "--measure CMD or --tests TEST; or --simulate"
         )
     from bot.bisection.account import EXIT_CODES
+    from bot.bisection.date_range import DateRange
     from bot.bisection.document import Asked, Desk
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
     from bot.bisection.live import TerminalView
+    from bot.bisection.nightly_branch import NightlyBranch
+    from bot.bisection.release_range import ReleaseRange
     from bot.bisection.whole import Whole, alone_in
     from torchbenchmark.cli import device_named, end_children_on_termination
 
@@ -134,14 +158,37 @@ def bisect(
         raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
     if measure is not None and not measure.strip():
         raise BotError("--measure: is empty; name the command that prints the number")
+    _require_of_the_range(repo, dates, measure, build, wheels, nightly_repo, pre, run_in)
     for file in (json_file, markdown_file, picture):
         require_writable(file)
     if picture is not None:
         from torchbenchmark.pictures import require_matplotlib
 
         require_matplotlib()
-    commits = GitRange(repo, good, bad)
     chosen = load_config(config) if config is not None else NightlyConfig()
+    settings = chosen.builds
+    if measure is not None and "requirements" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"requirements": ()})  # numpy is what measuring tests needs
+    commits: Range
+    if repo is not None:
+        commits = GitRange(repo, good, bad)
+    elif releases is not None:
+        commits = ReleaseRange(releases, good, bad, settings, pre=pre)
+        subject = commits.package
+    else:
+        address = wheels or settings.dated
+        if address is None:
+            raise BotError("--dates: say where the wheels are, by --wheels or `builds.dated` in --config")
+        commits = DateRange(
+            address,
+            good,
+            bad,
+            settings,
+            subject or chosen.subject,
+            NightlyBranch(nightly_repo) if nightly_repo is not None else None,
+            _measuring(measure, higher_is_better, tests, suite, device, channel, subject, threads, budget, config),
+            lambda text: console.print(Text(text), style="yellow"),
+        )
     asked = Asked(
         good=commits.good,
         bad=commits.bad,
@@ -151,8 +198,19 @@ def bisect(
         beyond=beyond,
         most_builds=most_builds,
         most_pairs=most_pairs,
+        noun=commits.noun,
     )
-    settings = chosen.builds
+    if repo is None:
+        asked = asked.model_copy(
+            update={
+                "package": commits.package if isinstance(commits, ReleaseRange) else "",
+                "pre": pre,
+                "wheels": commits.wheels if isinstance(commits, DateRange) else "",
+                "folder": str(run_in.absolute()) if run_in is not None else "",
+                "subject": normalised_name(subject or chosen.subject),
+                "builds": _digest(settings, ()),
+            }
+        )
     if build is not None:
         git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
         settings = settings.model_copy(update={"git": git})
@@ -171,8 +229,10 @@ def bisect(
         )
     folder = _work_folder(work, commits) / asked.key
     opened = open_store(store or str(folder / STORE))
+    begun = Desk(opened, asked.key).read()
+    commits.settle(begun.search.commits if begun is not None else None)
     if plan:
-        for line in plan_lines(len(commits.line) - 1, Desk(opened, asked.key).read(), build_seconds, pair_seconds):
+        for line in plan_lines(len(commits.line) - 1, begun, build_seconds, pair_seconds, commits.noun):
             console.print(Text(line))
         return 0
     end_children_on_termination()
@@ -190,7 +250,7 @@ def bisect(
 
 def _instrument(
     asked: "Asked",
-    commits: "GitRange",
+    commits: "Range",
     folder: Path,
     settings: BuildSettings,
     models: tuple[Path, ...],
@@ -198,12 +258,20 @@ def _instrument(
     leases: ExitStack,
 ) -> "Instrument":
     from bot.bench import TerminalRounds
-    from bot.bisection.instruments import ScriptInstrument, TestsInstrument
+    from bot.bisection.environments import Environments
+    from bot.bisection.git_range import GitRange
+    from bot.bisection.instruments import ScriptInstrument, TestsInstrument, Workplaces
+    from bot.bisection.provided import Provided
     from bot.bisection.worktrees import Worktrees
 
     build_s, measure_s = limits
     if asked.measure is not None:
-        trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        trees: Workplaces
+        if isinstance(commits, GitRange):
+            trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        else:
+            builds = Provided(commits, settings, asked.subject, leases, plain=True)
+            trees = Environments(builds, Path(asked.folder) if asked.folder else folder / EMPTY)
         return ScriptInstrument(trees, asked.measure, folder / SCRATCH, measure_s, asked.higher_is_better)
     kinds, globs = kinds_and_globs(asked.tests)
     request = RunRequest(
@@ -219,7 +287,8 @@ def _instrument(
     )
     # Asked now: a test that is not there must not be told after hours of building.
     choose(Registry(models), request.suite, request.device, request.selection, request.options)
-    return TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
+    builds = Provided(commits, settings, asked.subject, leases)
+    return TestsInstrument(builds, request, asked.channel, folder / PAIRS, TerminalRounds())
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
@@ -257,10 +326,60 @@ def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _work_folder(work: Path, commits: "GitRange") -> Path:
+def _require_of_the_range(
+    repo: Path | None,
+    dates: bool,
+    measure: str | None,
+    build: str | None,
+    wheels: str | None,
+    nightly_repo: Path | None,
+    pre: bool,
+    run_in: Path | None,
+) -> None:
+    """Raises BotError for options of another kind of range."""
+    releases = repo is None and not dates
+    for option, given, fits in (
+        ("--build", build is not None, repo is not None),
+        ("--wheels", wheels is not None, dates),
+        ("--nightly-repo", nightly_repo is not None, dates),
+        ("--pre", pre, releases),
+        ("--in", run_in is not None, repo is None and measure is not None),
+    ):
+        if given and not fits:
+            raise BotError(f"{option}: is not of this kind of range; see --help")
+    if run_in is not None and not run_in.is_dir():
+        raise BotError(f"--in {run_in}: is no folder")
+
+
+def _measuring(
+    measure: str | None,
+    higher_is_better: bool,
+    tests: Sequence[str] | None,
+    suite: str,
+    device: str,
+    channel: str | None,
+    subject: str | None,
+    threads: int | None,
+    budget: float | None,
+    config: Path | None,
+) -> list[str]:
+    """The options that say what is measured, for a further command."""
+    words: list[str] = ["--config", str(config)] if config is not None else []
+    if measure is not None:
+        return [*words, "--measure", measure, *(["--higher-is-better"] if higher_is_better else [])]
+    words += [word for test in tests or () for word in ("--tests", test)]
+    words += ["--suite", suite, "--device", device]
+    for option, value in (("channel", channel), ("subject", subject), ("threads", threads), ("budget", budget)):
+        words += [f"--{option}", str(value)] if value is not None else []
+    return words
+
+
+def _work_folder(work: Path, commits: "Range") -> Path:
     """Raises BotError for a folder in the repository: it would not stay as it was."""
+    from bot.bisection.git_range import GitRange
+
     folder = work.expanduser().absolute()
-    if folder.resolve().is_relative_to(commits.folder.resolve()):
+    if isinstance(commits, GitRange) and folder.resolve().is_relative_to(commits.folder.resolve()):
         raise BotError(f"--work {work}: lies in the repository, which is left as it is; name a folder elsewhere")
     return folder
 
@@ -268,7 +387,7 @@ def _work_folder(work: Path, commits: "GitRange") -> Path:
 def _remove_worktrees(folder: Path) -> None:
     from torchbenchmark.builds.folders import remove
 
-    for name in (WORKTREES, SCRATCH):  # logs and pairs stay
+    for name in (WORKTREES, SCRATCH, EMPTY):  # logs and pairs stay
         if (folder / name).exists():
             remove(folder / name)
 

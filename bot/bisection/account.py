@@ -10,6 +10,7 @@ from scipy import special
 from bot.bisection.document import Asked, Document
 from bot.bisection.git_range import CommitFacts
 from bot.bisection.posterior import Posterior
+from bot.bisection.ranges import FollowUp
 from bot.bisection.search import posterior
 from bot.bisection.verdict import Kind, Suspects, Verdict
 from torchbenchmark.quantity import counted, few
@@ -38,6 +39,7 @@ class Found:
     subjects: Mapping[str, str]
     facts: Mapping[str, CommitFacts] = field(default_factory=dict)  # of the suspects
     branches: "tuple[Found, ...]" = ()
+    follow_ups: tuple[FollowUp, ...] = ()
 
     @property
     def posterior(self) -> Posterior | None:

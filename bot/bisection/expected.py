@@ -3,7 +3,7 @@
 import math
 
 from bot.bisection.account import duration
-from bot.bisection.document import Document, known_seconds
+from bot.bisection.document import Document, Noun, known_seconds
 from bot.bisection.driving import REHEARSAL
 
 ENDS = 2
@@ -12,7 +12,9 @@ PAIRS, PAIRS_PER_BIT = 16.0, 6.3
 MOST_END_PAIRS = 40
 
 
-def plan_lines(commits: int, known: Document | None, build_s: float | None, pair_s: float | None) -> list[str]:
+def plan_lines(
+    commits: int, known: Document | None, build_s: float | None, pair_s: float | None, noun: Noun = "commit"
+) -> list[str]:
     """The plan of a range with so many commits after its good end. Seconds that are not given are those of a
     bisection that was begun."""
     bits = math.log2(commits)
@@ -24,7 +26,7 @@ def plan_lines(commits: int, known: Document | None, build_s: float | None, pair
         seen = known_seconds(known.made, known.visits)
         build_s, pair_s = build_s if build_s is not None else seen[0], pair_s if pair_s is not None else seen[1]
     lines = [
-        f"commits: {commits}",
+        f"{noun}s: {commits}",
         f"builds: about {builds}, both ends with them; half as many again where a fifth does not build",
         f"pairs: about {pairs:.0f} for a change of twice a pair's spread, hundreds for one of a pair's spread; "
         f"about {REHEARSAL + MOST_END_PAIRS} pairs and {ENDS} builds if nothing changed",

@@ -3,10 +3,12 @@ even its index."""
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bot.bisection.document import Noun
 from bot.bisection.merges import History, branches_of, first_parent_line
 from bot.errors import BotError
 from torchbenchmark.builds.git import COMMIT, git_variables
@@ -30,9 +32,11 @@ class CommitFacts:
 class GitRange:
     """A repository of this machine, and the history between two of its commits."""
 
+    noun: Noun = "commit"
+
     def __init__(self, folder: Path, good: str, bad: str) -> None:
         """Raises BotError for what is no repository, an unknown revision, or a good end that is not before the bad."""
-        self.folder = _top(folder)
+        self.folder = top_of(folder)
         self.good, self.bad = self._commit(good, "--good"), self._commit(bad, "--bad")
         if self.good == self.bad:
             raise BotError(f"--good {good} and --bad {bad} are one commit, {self.good[:12]}: there is no range")
@@ -43,6 +47,18 @@ class GitRange:
             )
         self.history: History = self._history()
         self.line: list[str] = first_parent_line(self.history, self.good, self.bad)
+
+    def settle(self, begun: Sequence[str] | None) -> None:
+        """A history does not change."""
+
+    def address(self, commit: str) -> str:
+        return f"git:{self.folder}@{commit}"
+
+    def why_not(self, commit: str) -> str:
+        return ""
+
+    def follow_up(self, names: tuple[str, ...]) -> None:
+        """A commit is as narrow as it gets."""
 
     def branches(self, merge: str) -> list[list[str]]:
         """The lines that a merge brought in, each from where it left the main line, which may be before the range."""
@@ -87,23 +103,24 @@ class GitRange:
         return {commit: parents for commit, *parents in map(str.split, shown.splitlines())}
 
     def _git(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
-        return _run_git(self.folder, *arguments, check=check)
+        return run_git(self.folder, *arguments, check=check)
 
 
-def _top(folder: Path) -> Path:
+def top_of(folder: Path, option: str = "--repo") -> Path:
     """The folder that git knows the repository by: of a working tree its top, of a bare one itself."""
     if not folder.is_dir():
-        raise BotError(f"--repo {folder}: is no folder")
-    found = _run_git(folder, "rev-parse", "--show-toplevel", check=False)
+        raise BotError(f"{option} {folder}: is no folder")
+    found = run_git(folder, "rev-parse", "--show-toplevel", check=False)
     if found.returncode == 0:
         return Path(found.stdout.rstrip("\n"))
-    bare = _run_git(folder, "rev-parse", "--absolute-git-dir", check=False)
+    bare = run_git(folder, "rev-parse", "--absolute-git-dir", check=False)
     if bare.returncode != 0:
-        raise BotError(f"--repo {folder}: is no git repository ({one_line(bare.stderr)})")
+        raise BotError(f"{option} {folder}: is no git repository ({one_line(bare.stderr)})")
     return Path(bare.stdout.rstrip("\n"))
 
 
-def _run_git(folder: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+def run_git(folder: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    """A command of git that reads."""
     git = shutil.which("git")
     if git is None:
         raise BotError("git: is not installed, and the range is one of commits")

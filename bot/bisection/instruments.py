@@ -6,18 +6,14 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 from bot.bisection.document import Made, SideName, SideRun, Visit
+from bot.bisection.provided import Provided
 from bot.bisection.script import CannotMeasure, run_script
-from bot.bisection.worktrees import Worktrees
 from bot.errors import BotError
-from torchbenchmark.builds.build_errors import BuildFailed
-from torchbenchmark.builds.cache import BuildCache
-from torchbenchmark.builds.provide import ProvidedBuild, provide
-from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.builds.provide import ProvidedBuild
 from torchbenchmark.paired.measurement import (
     NothingToCompare,
     PairsReporter,
@@ -33,6 +29,16 @@ from torchbenchmark.paired.results import collapse, measured_tests
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import Registry
+
+
+class Workplaces(Protocol):
+    """Where a measuring command runs: checkouts of commits, or environments of versions and dates."""
+
+    def build(self, name: str) -> Made: ...
+    def is_there(self, name: str) -> bool: ...
+    def source(self, name: str) -> Path: ...
+    def variables(self, name: str) -> dict[str, str]: ...
+
 
 Keep = Callable[[Visit], None]  # stores a visit that goes on
 
@@ -51,7 +57,7 @@ class Instrument(Protocol):
 class ScriptInstrument:
     """Runs of a measuring command in the checkouts of both commits, by turns, which goes first by coin."""
 
-    worktrees: Worktrees
+    worktrees: Workplaces
     command: str
     scratch: Path
     timeout_s: float
@@ -98,25 +104,16 @@ class ScriptInstrument:
 
 @dataclasses.dataclass(frozen=True)
 class TestsInstrument:
-    """Tests of the suite on the builds that the provider `git` makes. Of several tests a pair is their mean."""
+    """Tests of the suite on the builds of a range. Of several tests a pair is their mean."""
 
-    repository: Path
+    builds: Provided
     request: RunRequest
-    settings: BuildSettings
     channel: str
     folder: Path  # of the files of pairs
     reporter: PairsReporter
-    leases: ExitStack
-    ready: dict[str, ProvidedBuild] = dataclasses.field(default_factory=dict)
 
     def build(self, commit: str) -> Made:
-        began = time.monotonic()
-        try:
-            self._provided(commit)
-        except BuildFailed as error:
-            log = str(error.log or "")
-            return Made(commit=commit, ok=False, reason=str(error), log=log, lines=error.lines, seconds=_since(began))
-        return Made(commit=commit, ok=True, seconds=_since(began))
+        return self.builds.made(commit)
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         began = time.monotonic()
@@ -151,13 +148,10 @@ class TestsInstrument:
         return [sum(values) / len(values) for values in zip(*by_test, strict=False)]
 
     def _address(self, commit: str) -> str:
-        return f"git:{self.repository}@{commit}"
+        return self.builds.range.address(commit)
 
     def _provided(self, commit: str) -> ProvidedBuild:
-        if commit not in self.ready:
-            build = provide(self._address(commit), BuildCache.open(), self.settings, subject=self.request.subject)
-            self.ready[commit] = self.leases.enter_context(build)
-        return self.ready[commit]
+        return self.builds.build(commit)
 
 
 def _since(began: float) -> float:

@@ -3,15 +3,15 @@
 import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from baselines.store import Store
 from bot.bisection.account import Found
 from bot.bisection.document import Asked, Desk
 from bot.bisection.driving import Bisecting, View
-from bot.bisection.git_range import GitRange
 from bot.bisection.instruments import Instrument
+from bot.bisection.ranges import Range
 from bot.errors import BotError
 
 DEEPEST = 5  # merges within merges that are followed
@@ -23,7 +23,7 @@ class Whole:
     """All that a bisection needs, whichever line it is at."""
 
     asked: Asked
-    range: GitRange
+    range: Range
     store: Store
     instrument: Instrument
     view: View
@@ -39,6 +39,7 @@ class Whole:
             ended.verdict,
             self.range.subjects,
             {commit: self.range.facts(commit) for commit in suspects[:MOST_FACTS]},
+            follow_ups=tuple(filter(None, (self.range.follow_up(one.inseparable) for one in ended.verdict.suspects))),
         )
         if ended.verdict.kind != "culprit" or depth >= DEEPEST:
             return found
@@ -46,7 +47,7 @@ class Whole:
             self._line(branch, f"{self.asked.key}-{branch[-1][:12]}", depth + 1)
             for branch in self.range.branches(suspects[0])
         ]
-        return Found(found.document, found.verdict, found.subjects, found.facts, tuple(branches))
+        return replace(found, branches=tuple(branches))
 
 
 @contextmanager
