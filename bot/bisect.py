@@ -1,4 +1,4 @@
-"""The command `bisect`: which commit of a range changed what is measured."""
+"""The command `bisect`: which commit, release or date of a range changed what is measured."""
 
 import hashlib
 import json
@@ -130,7 +130,7 @@ def bisect(
         Path | None, typer.Option(help="Of --simulate: write the tables, as Markdown, to this file.")
     ] = None,
 ) -> int:
-    """Find the commit of a range that changed what is measured, through noise and commits that do not build.
+    """Find the commit, release or date of a range that changed what is measured, through noise and failing builds.
 
     The same again goes on where it was ended. Exit code 0: nothing changed, 1: a change was found, 2: not measured,
     3: the budget is spent.
@@ -292,7 +292,7 @@ def _instrument(
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
-    from bot.bisection.account import cost, merge_sentence, sentence
+    from bot.bisection.account import cost, follow_up_sentence, merge_sentence, sentence
     from bot.bisection.picture import draw_posterior
     from bot.bisection.report import content, markdown
 
@@ -309,6 +309,8 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")
+    for one in found.follow_ups:
+        console.print(Text(follow_up_sentence(one)), soft_wrap=True)
 
 
 def _channel(name: str | None, device: str) -> str:

@@ -13,6 +13,7 @@ from bot.bisection.posterior import Posterior
 from bot.bisection.ranges import FollowUp
 from bot.bisection.search import posterior
 from bot.bisection.verdict import Kind, Suspects, Verdict
+from torchbenchmark.builds.git import COMMIT
 from torchbenchmark.quantity import counted, few
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION
 
@@ -48,19 +49,19 @@ class Found:
 
 def sentence(found: Found) -> str:
     """The verdict. Plain text, foreign subjects in quotes; whoever writes Markdown puts commits in themselves."""
-    verdict, search = found.verdict, found.document.search
+    verdict, search, noun = found.verdict, found.document.search, found.document.asked.noun
     match verdict.kind:
         case "culprit":
             return f"culprit: {_suspect(found, verdict.suspects[0])}"
         case "set":
-            return f"a set of commits that no build tells apart: {_suspect(found, verdict.suspects[0])}"
+            return f"a set of {noun}s that no build tells apart: {_suspect(found, verdict.suspects[0])}"
         case "several culprits":
             return "several culprits: " + "; ".join(_suspect(found, one) for one in verdict.suspects)
         case "not reproduced":
             return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
         case "environment":
             return (
-                f"environment, not a commit: {ends(found.document)}; beside the build differ: "
+                f"environment, not a {noun}: {ends(found.document)}; beside the build differ: "
                 f"{'; '.join(verdict.environment)}"
             )
         case "ends not measurable":
@@ -69,7 +70,7 @@ def sentence(found: Found) -> str:
             likeliest = "; ".join(_suspect(found, one) for one in verdict.suspects)
             return (
                 f"budget spent ({verdict.reason}): the probability of equal ends is {verdict.nothing:.2f}"
-                f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, 'commit')}"
+                f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, noun)}"
             )
 
 
@@ -83,6 +84,19 @@ def merge_sentence(found: Found) -> str:
     if all(one.verdict.kind == "not reproduced" for one in found.branches):
         return "it is a merge, and no branch that it brought in shows the change: it came of their being merged"
     return "it is a merge; of its branches: " + "; ".join(sentence(one) for one in found.branches)
+
+
+def follow_up_sentence(one: FollowUp) -> str:
+    """What lies behind a date, and how to go on. Plain text."""
+    return (
+        f"{few(one.names)}: {counted(one.commits, 'commit')} of the main branch, {short(one.good)} (good) to "
+        f"{short(one.bad)} (bad); to bisect them: {one.command}"
+    )
+
+
+def short(name: str) -> str:
+    """A name as it is told: of a commit its first digits."""
+    return name[:SHORT] if COMMIT.fullmatch(name) else name
 
 
 def ends(document: Document) -> str:
@@ -117,7 +131,7 @@ def step_text(asked: Asked, log_ratio: float) -> str:
 
 
 def _suspect(found: Found, one: Suspects) -> str:
-    names = [f"{commit[:SHORT]} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
+    names = [f"{short(commit)} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
     step = step_text(found.document.asked, one.step)
     return f"{few(names)} ({step}; probability {one.probability:.3f}, {one.certainty})"
 

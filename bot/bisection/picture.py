@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bot.bisection.account import SHORT, Found, change, sentence
+from bot.bisection.account import Found, change, sentence, short
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.pictures import figure_of, title_of
@@ -39,7 +39,7 @@ def draw_posterior(found: Found, path: Path) -> None:
         lower.axhline(0.0, color="#7f8c8d", linewidth=0.6)
         lower.set_ylabel("pairs against good, %")
         ticks = np.unique(np.linspace(0, len(search.commits) - 1, min(_MOST_TICKS, len(search.commits))).astype(int))
-        lower.set_xticks(ticks, [search.commits[place][:SHORT] for place in ticks], rotation=45, ha="right", fontsize=7)
+        lower.set_xticks(ticks, [short(search.commits[place]) for place in ticks], rotation=45, ha="right", fontsize=7)
         for axes in (upper, lower):
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)
             for side in ("top", "right"):

@@ -1,9 +1,11 @@
 """A bisection as JSON and as Markdown. Subjects, authors, file names and logs are foreign: in Markdown they stand in
 code spans and blocks, where nothing is a mention, a link or HTML."""
 
+import re
+from dataclasses import asdict
+
 from bot.bisection.account import (
     EXIT_CODES,
-    SHORT,
     Found,
     change,
     cost,
@@ -11,20 +13,23 @@ from bot.bisection.account import (
     merge_sentence,
     percent,
     sentence,
+    short,
     step_text,
 )
+from bot.bisection.ranges import FollowUp
 from bot.bisection.verdict import Suspects
 from torchbenchmark.foreign_text import inline_code, printable
+from torchbenchmark.quantity import counted, few
 
 MOST_ROWS = 20
 LEAST_CHANCE = 0.03  # of a commit that was not measured, to have a row
 BAR = 20  # characters of a probability of 1
 HEADLINES = {
     "culprit": "The culprit is found",
-    "set": "Narrowed to a set of commits",
+    "set": "Narrowed to a set of {noun}s",
     "several culprits": "Several culprits",
     "not reproduced": "Not reproduced",
-    "environment": "The environment, not a commit",
+    "environment": "The environment, not a {noun}",
     "budget spent": "The budget is spent",
     "ends not measurable": "The ends cannot be measured",
 }
@@ -33,9 +38,11 @@ HEADLINES = {
 def content(found: Found) -> dict[str, object]:
     """What --json holds."""
     search, verdict, known = found.document.search, found.verdict, found.posterior
+    noun = found.document.asked.noun
     return {
         "kind": "bisect",
         "schema": 1,
+        "range": f"{noun}s",
         "verdict": verdict.kind,
         "exit": EXIT_CODES[verdict.kind],
         "sentence": sentence(found),
@@ -46,9 +53,9 @@ def content(found: Found) -> dict[str, object]:
         "changes": [_change(found, one) for one in verdict.suspects],
         "good": search.good,
         "bad": search.bad,
-        "commits": [
+        f"{noun}s": [
             {
-                "commit": commit,
+                noun: commit,
                 "subject": found.subjects.get(commit, ""),
                 "probability": None if known is None or place == 0 else float(known.by_commit[place - 1]),
                 "built": search.built.get(place),
@@ -56,16 +63,17 @@ def content(found: Found) -> dict[str, object]:
             }
             for place, commit in enumerate(search.commits)
         ],
-        "builds": [one.model_dump() for one in found.document.made],
+        "builds": [{noun: one.commit, **one.model_dump(exclude={"commit"})} for one in found.document.made],
         "pairs": sum(len(visit.values) for visit in found.document.visits),
         "asked": found.document.asked.model_dump(),
         "branches": [content(one) for one in found.branches],
+        "follow_ups": [asdict(one) for one in found.follow_ups],
     }
 
 
 def _change(found: Found, one: Suspects) -> dict[str, object]:
     return {
-        "commits": list(one.inseparable),
+        f"{found.document.asked.noun}s": list(one.inseparable),
         "credible": list(one.commits),
         "probability": one.probability,
         "certainty": one.certainty,
@@ -76,14 +84,15 @@ def _change(found: Found, one: Suspects) -> dict[str, object]:
 
 def markdown(found: Found, heading: str = "##") -> str:
     """What people are shown of it."""
-    search, verdict = found.document.search, found.verdict
+    search, verdict, noun = found.document.search, found.verdict, found.document.asked.noun
     parts = [
-        f"{heading} {HEADLINES[verdict.kind]}",
-        f"Range: `{search.good[:SHORT]}` (good) to `{search.bad[:SHORT]}` (bad), {len(search.commits) - 1} commits. "
-        f"{cost(found.document)}.",
+        f"{heading} {HEADLINES[verdict.kind].format(noun=noun)}",
+        f"Range: `{short(search.good)}` (good) to `{short(search.bad)}` (bad), "
+        f"{counted(len(search.commits) - 1, noun)}. {cost(found.document)}.",
     ]
     for one in verdict.suspects:
         parts += _suspect(found, one)
+    parts += [_follow_up(one) for one in found.follow_ups]
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
         parts.append(f"{ends(found.document)[0].upper()}{ends(found.document)[1:]}.")
         parts.append(f"Probability that the ends are equal: {verdict.nothing:.2f}.")
@@ -93,15 +102,19 @@ def markdown(found: Found, heading: str = "##") -> str:
     parts += _table(found)
     parts += _unbuildable(found)
     for branch in found.branches:
-        parts.append(f"{heading}# In the branch up to `{branch.document.search.bad[:SHORT]}` that the merge brought in")
+        parts.append(f"{heading}# In the branch up to `{short(branch.document.search.bad)}` that the merge brought in")
         parts.append(markdown(branch, f"{heading}##"))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
 def _suspect(found: Found, one: Suspects) -> list[str]:
     step = step_text(found.document.asked, one.step)
-    names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.inseparable[:MOST_ROWS])
-    what = "One commit" if len(one.inseparable) == 1 else f"One of {len(one.inseparable)} that no build tells apart"
+    names = ", ".join(f"`{short(commit)}`" for commit in one.inseparable[:MOST_ROWS])
+    what = (
+        f"One {found.document.asked.noun}"
+        if len(one.inseparable) == 1
+        else f"One of {len(one.inseparable)} that no build tells apart"
+    )
     lines = [
         f"**{step}** at {names}. {what}, probability {one.probability:.3f} ({one.certainty}); credible set of "
         f"{len(one.commits)}."
@@ -110,12 +123,19 @@ def _suspect(found: Found, one: Suspects) -> list[str]:
         facts = found.facts.get(commit)
         if facts is None:
             continue
-        lines.append(
-            f"`{commit[:SHORT]}` {inline_code(facts.subject)}, {inline_code(facts.author)}, {inline_code(facts.date)}"
-        )
+        told = ", ".join(map(inline_code, filter(None, (facts.subject, facts.author, facts.date))))
+        lines.append(f"`{short(commit)}` {told}")
         if facts.stat:
             lines.append("\n".join(["```text", *(_harmless(line) for line in facts.stat), "```"]))
     return lines
+
+
+def _follow_up(one: FollowUp) -> str:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", one.command)), default=0))
+    return (
+        f"{few([f'`{name}`' for name in one.names])} brought {counted(one.commits, 'commit')} of the main branch, "
+        f"`{short(one.good)}` (good) to `{short(one.bad)}` (bad). To bisect them:\n\n{fence}sh\n{one.command}\n{fence}"
+    )
 
 
 def _harmless(line: str) -> str:
@@ -131,7 +151,7 @@ def _table(found: Found) -> list[str]:
     chances = [0.0, *map(float, known.by_commit)]
     wanted = set(search.measured) | {place for place, chance in enumerate(chances) if chance >= LEAST_CHANCE}
     rows = sorted(sorted(wanted, key=lambda place: -chances[place])[:MOST_ROWS])
-    lines = ["| commit | subject | probability | | against good |", "|---|---|--:|---|---|"]
+    lines = [f"| {found.document.asked.noun} | subject | probability | | against good |", "|---|---|--:|---|---|"]
     for place in rows:
         commit = search.commits[place]
         values = search.measured.get(place, ())
@@ -141,7 +161,7 @@ def _table(found: Found) -> list[str]:
             against = f"{mean} in {len(values)}"
         bar = "█" * round(BAR * min(chances[place], 1.0))
         lines.append(
-            f"| `{commit[:SHORT]}` | {inline_code(found.subjects.get(commit, '')[:80])} | {chances[place]:.3f} | "
+            f"| `{short(commit)}` | {inline_code(found.subjects.get(commit, '')[:80])} | {chances[place]:.3f} | "
             f"{bar} | {against} |"
         )
     return ["\n".join(lines)]
@@ -151,5 +171,5 @@ def _unbuildable(found: Found) -> list[str]:
     failed = [one for one in found.document.search.attempts if not one.ok]
     if not failed:
         return []
-    lines = [f"- `{one.commit[:SHORT]}`: {inline_code(one.reason)}" for one in failed[:MOST_ROWS]]
+    lines = [f"- `{short(one.commit)}`: {inline_code(one.reason)}" for one in failed[:MOST_ROWS]]
     return [f"{len(failed)} that do not build or cannot be measured:", "\n".join(lines)]
