@@ -186,7 +186,20 @@ def bisect(
             settings,
             subject or chosen.subject,
             NightlyBranch(nightly_repo) if nightly_repo is not None else None,
-            _measuring(measure, higher_is_better, tests, suite, device, channel, subject, threads, budget, config),
+            _measuring(
+                measure,
+                higher_is_better,
+                tests,
+                suite,
+                models,
+                device,
+                channel,
+                subject,
+                threads,
+                budget,
+                config,
+                beyond,
+            ),
             lambda text: console.print(Text(text), style="yellow"),
         )
     asked = Asked(
@@ -358,18 +371,22 @@ def _measuring(
     higher_is_better: bool,
     tests: Sequence[str] | None,
     suite: str,
+    models: Sequence[Path] | None,
     device: str,
     channel: str | None,
     subject: str | None,
     threads: int | None,
     budget: float | None,
     config: Path | None,
+    beyond: float | None,
 ) -> list[str]:
     """The options that say what is measured, for a further command."""
     words: list[str] = ["--config", str(config)] if config is not None else []
+    words += ["--beyond", f"{beyond:g}"] if beyond is not None else []
     if measure is not None:
         return [*words, "--measure", measure, *(["--higher-is-better"] if higher_is_better else [])]
     words += [word for test in tests or () for word in ("--tests", test)]
+    words += [word for folder in models or () for word in ("--models", str(folder))]
     words += ["--suite", suite, "--device", device]
     for option, value in (("channel", channel), ("subject", subject), ("threads", threads), ("budget", budget)):
         words += [f"--{option}", str(value)] if value is not None else []

@@ -91,4 +91,5 @@ def test_the_date_that_slows_a_test_is_found_by_pairs_of_builds(served, tmp_path
         *("--threads", "1", "--budget", "0.1"),
     )
     assert 0.5 < report["changes"][0]["change"] < 1.5
-    assert "--tests works --suite" in report["follow_ups"][0]["command"]
+    command = report["follow_ups"][0]["command"]
+    assert f"--beyond 0.2 --tests works --models {HERE / 'model_of_package'} --suite" in command
