@@ -148,6 +148,7 @@ def bisect(
     from bot.bisection.document import Asked, Desk
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
+    from bot.bisection.kept_nights import KeptNights
     from bot.bisection.live import TerminalView
     from bot.bisection.nightly_branch import NightlyBranch
     from bot.bisection.release_range import ReleaseRange
@@ -243,6 +244,8 @@ def bisect(
     folder = _work_folder(work, commits) / asked.key
     opened = open_store(store or str(folder / STORE))
     begun = Desk(opened, asked.key).read()
+    if isinstance(commits, DateRange):
+        commits.kept = KeptNights(opened)
     commits.settle(begun.search.commits if begun is not None else None)
     if plan:
         for line in plan_lines(len(commits.line) - 1, begun, build_seconds, pair_seconds, commits.noun):

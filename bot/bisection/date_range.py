@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from bot.bisection.document import Noun
 from bot.bisection.git_range import CommitFacts
+from bot.bisection.kept_nights import KeptNights
 from bot.bisection.nightly_branch import NightlyBranch
 from bot.bisection.ranges import FollowUp
 from bot.errors import BotError
@@ -14,6 +15,7 @@ from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.cache import BuildCache
 from torchbenchmark.builds.presence import why_absent
 from torchbenchmark.builds.provide import ask
+from torchbenchmark.builds.provider import Request
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.errors import BenchmarkError
 
@@ -54,6 +56,7 @@ class DateRange:
         except BenchmarkError as error:
             raise BotError(f"--wheels (or `builds.dated`): {error}") from error
         self.line: Sequence[str] = ()
+        self.kept: KeptNights | None = None  # where wheels may be that are removed by now
 
     def settle(self, begun: Sequence[str] | None) -> None:
         self.line = begun if begun is not None else self._different(self._there())
@@ -108,12 +111,26 @@ class DateRange:
     def address(self, name: str) -> str:
         return f"{self.wheels}@{name}"
 
-    def why_not(self, name: str) -> str:
-        return self._absent([name])[0]
+    def prepare(self, name: str) -> str:
+        request = self._request()
+        address = parse_address(self.address(name), self.subject)
+        (reason,) = why_absent([address], request)
+        if reason and self.kept is not None and self.kept.bring(address, request):
+            self.tell(f"the wheels of {name} come from {self.kept.store.location}, which has kept them")
+            return ""
+        return reason
 
     def _absent(self, days: Sequence[str]) -> list[str]:
-        request = ask(BuildCache.open(), self.settings, subject=self.subject)
-        return why_absent([parse_address(self.address(day), self.subject) for day in days], request)
+        """Why each day has no wheel, neither where they are nor in the store; empty for those that have."""
+        request = self._request()
+        addresses = [parse_address(self.address(day), self.subject) for day in days]
+        return [
+            "" if reason and self.kept is not None and self.kept.find(address, request) is not None else reason
+            for address, reason in zip(addresses, why_absent(addresses, request), strict=True)
+        ]
+
+    def _request(self) -> Request:
+        return ask(BuildCache.open(), self.settings, subject=self.subject)
 
     def follow_up(self, names: tuple[str, ...]) -> FollowUp | None:
         """The commits that came in between the build before these days and the last of them."""

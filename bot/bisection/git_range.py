@@ -54,7 +54,7 @@ class GitRange:
     def address(self, commit: str) -> str:
         return f"git:{self.folder}@{commit}"
 
-    def why_not(self, commit: str) -> str:
+    def prepare(self, commit: str) -> str:
         return ""
 
     def follow_up(self, names: tuple[str, ...]) -> None:

@@ -46,7 +46,7 @@ class Provided:
         """Raises BuildNotFound, BuildFailed and what else `provide` raises."""
         found = self.ready.pop(name, None)
         if found is None:
-            if reason := self.range.why_not(name):
+            if reason := self.range.prepare(name):
                 raise BuildNotFound(reason)
             address = self.range.address(name)
             found = provide(address, BuildCache.open(), self.settings, subject=self.subject, plain=self.plain)

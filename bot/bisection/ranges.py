@@ -44,8 +44,9 @@ class Range(Protocol):
     def address(self, name: str) -> str:
         """Of the build."""
 
-    def why_not(self, name: str) -> str:
-        """Why there is no build of it, as far as that is known without making one; empty if nothing is known."""
+    def prepare(self, name: str) -> str:
+        """Make ready what its build needs and its address does not give. Returns why there can be no build, as far as
+        that is known without making one; else an empty line."""
 
     def follow_up(self, names: tuple[str, ...]) -> FollowUp | None:
         """How to narrow further what no build tells apart; None if that is not known."""

@@ -77,7 +77,7 @@ class ReleaseRange:
     def address(self, name: str) -> str:
         return f"release:{self.package}=={name}"
 
-    def why_not(self, name: str) -> str:
+    def prepare(self, name: str) -> str:
         known = self._known.get(name)
         return known.why_not if known is not None else ""
 

@@ -1,22 +1,31 @@
 """Ranges of dates: days without a wheel, the commits behind a nightly, and what is narrowed further."""
 
+import hashlib
 import os
 import subprocess
+import sys
+from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 
 import pytest
 from package_index import PackageIndex, keep_pip_offline, serve, tiny_torch, wheel
 
+from baselines.kept_wheels import KeptWheel, keep
 from baselines.store import open_store
+from baselines.stored_builds import store_build
 from bot.bisection.account import Found, follow_up_sentence
 from bot.bisection.date_range import DateRange
 from bot.bisection.document import Asked, Desk, Document, Made, Visit
 from bot.bisection.driving import Bisecting, View
+from bot.bisection.kept_nights import KeptNights
 from bot.bisection.nightly_branch import NightlyBranch
+from bot.bisection.provided import Provided
 from bot.bisection.report import content, markdown
 from bot.bisection.verdict import Suspects, Verdict
 from bot.errors import BotError
 from torchbenchmark.builds import download, simple_index
+from torchbenchmark.builds.pinned import PinnedBuild, PinnedWheel
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.builds.source_commit import source_commit
 
@@ -101,7 +110,7 @@ def test_days_without_a_wheel_are_left_out_and_said(index):
     again = DateRange(wheels, "2026-01-05", "2026-01-10", BuildSettings(), "torch")
     again.settle(found.line)
     assert again.line == found.line
-    assert "HTTP 404" in again.why_not("2026-01-07") and again.why_not("2026-01-05") == ""
+    assert "HTTP 404" in again.prepare("2026-01-07") and again.prepare("2026-01-05") == ""
 
 
 def test_an_index_of_nightlies_says_which_days_it_has(index):
@@ -218,3 +227,39 @@ def test_a_wheel_tells_the_commit_that_it_was_made_of(tmp_path):
     assert source_commit(silent) == ""
     silent.write_bytes(b"no archive")
     assert source_commit(silent) == ""
+
+
+@pytest.mark.parametrize("form", ["url", "nightly"])
+def test_a_date_whose_wheel_is_removed_is_built_from_those_that_the_store_has_kept(index, tmp_path, form):
+    version = "2.14.0.dev20260106"
+    wheels = offer(index, "0105", "0107")
+    for day in ("05", "07"):
+        index.add("torch", f"2.14.0.dev202601{day}")
+    content = wheel("torch", version, "py3-none-any", tiny_torch(version), ())
+    file = tmp_path / f"torch-{version}-py3-none-any.whl"
+    file.write_bytes(content)
+    store = open_store(str(tmp_path / "store"))
+    ours = KeptWheel(file=file.name, sha256=hashlib.sha256(content).hexdigest())
+    other = KeptWheel(file="numpy-9-py3-none-any.whl", sha256=hashlib.sha256(b"other").hexdigest())
+    (tmp_path / other.file).write_bytes(b"other")
+    keep(store, "2.14.0-a", [ours, other], lambda missing: {one.file: tmp_path / one.file for one in missing})
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    pinned = PinnedWheel(name="torch", version=version, file=file.name, sha256=ours.sha256)
+    pin = PinnedBuild(index=index.address, date=date(2026, 1, 6), python=python, wheels=(pinned,))
+    store_build(store, "2.14.0-a", pin)
+    address = wheels if form == "url" else f"nightly:{index.address}"
+    found = DateRange(address, "2026-01-05", "2026-01-07", BuildSettings(), "torch")
+
+    found.settle(None)
+    assert found.line == ["2026-01-05", "2026-01-07"]
+    found.kept = KeptNights(store)
+    found.settle(None)
+    assert found.line == ["2026-01-05", "2026-01-06", "2026-01-07"]
+
+    with ExitStack() as leases:
+        plain = BuildSettings(index=index.address, requirements=())
+        found.settings = plain
+        made = Provided(found, plain, "torch", leases, plain=True).made("2026-01-06")
+    assert made.ok, made
+    assert made.source == "c" * 40
+    assert [path.name for path in (tmp_path / "builds" / "work").iterdir()] == []
