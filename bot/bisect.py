@@ -53,14 +53,18 @@ def bisect(
     ] = False,
     wheels: Annotated[
         str | None,
-        typer.Option(help="Of --dates: url:TEMPLATE or nightly:INDEX, without a date (default: `builds.dated`)."),
+        typer.Option(
+            help="Of --dates: url:TEMPLATE or nightly:INDEX, without a date (default: `builds.dated`). Of --repo: "
+            "url:TEMPLATE with {sha}, wheels that a CI has built, instead of building."
+        ),
     ] = None,
     nightly_repo: Annotated[
         Path | None,
         typer.Option(help="Of --dates: a clone with the branch nightly, to tell the commits that a date brought."),
     ] = None,
     run_in: Annotated[
-        Path | None, typer.Option("--in", help="Of --releases and --dates: the folder that --measure runs in.")
+        Path | None,
+        typer.Option("--in", help="Of --releases, --dates and --wheels: the folder that --measure runs in."),
     ] = None,
     build: Annotated[
         str | None,
@@ -172,7 +176,7 @@ def bisect(
         settings = settings.model_copy(update={"requirements": ()})  # numpy is what measuring tests needs
     commits: Range
     if repo is not None:
-        commits = GitRange(repo, good, bad)
+        commits = GitRange(repo, good, bad, wheels)
     elif releases is not None:
         commits = ReleaseRange(releases, good, bad, settings, pre=pre)
         subject = commits.package
@@ -214,12 +218,12 @@ def bisect(
         most_pairs=most_pairs,
         noun=commits.noun,
     )
-    if repo is None:
+    if repo is None or wheels is not None:
         asked = asked.model_copy(
             update={
                 "package": commits.package if isinstance(commits, ReleaseRange) else "",
                 "pre": pre,
-                "wheels": commits.wheels if isinstance(commits, DateRange) else "",
+                "wheels": "" if isinstance(commits, ReleaseRange) else commits.wheels or "",
                 "folder": str(run_in.absolute()) if run_in is not None else "",
                 "subject": normalised_name(subject or chosen.subject),
                 "builds": _digest(settings, ()),
@@ -283,7 +287,7 @@ def _instrument(
     build_s, measure_s = limits
     if asked.measure is not None:
         trees: Workplaces
-        if isinstance(commits, GitRange):
+        if isinstance(commits, GitRange) and commits.wheels is None:
             trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
         else:
             builds = Provided(commits, settings, asked.subject, leases, plain=True)
@@ -357,11 +361,11 @@ def _require_of_the_range(
     """Raises BotError for options of another kind of range."""
     releases = repo is None and not dates
     for option, given, fits in (
-        ("--build", build is not None, repo is not None),
-        ("--wheels", wheels is not None, dates),
+        ("--build", build is not None, repo is not None and wheels is None),
+        ("--wheels", wheels is not None, not releases),
         ("--nightly-repo", nightly_repo is not None, dates),
         ("--pre", pre, releases),
-        ("--in", run_in is not None, repo is None and measure is not None),
+        ("--in", run_in is not None, measure is not None and (repo is None or wheels is not None)),
     ):
         if given and not fits:
             raise BotError(f"{option}: is not of this kind of range; see --help")

@@ -11,7 +11,9 @@ from pathlib import Path
 from bot.bisection.document import Noun
 from bot.bisection.merges import History, branches_of, first_parent_line
 from bot.errors import BotError
+from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.git import COMMIT, git_variables
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line, printable
 
 MOST_STAT_LINES = 40  # of `git show --stat` that a report quotes
@@ -34,10 +36,14 @@ class GitRange:
 
     noun: Noun = "commit"
 
-    def __init__(self, folder: Path, good: str, bad: str) -> None:
-        """Raises BotError for what is no repository, an unknown revision, or a good end that is not before the bad."""
+    def __init__(self, folder: Path, good: str, bad: str, wheels: str | None = None) -> None:
+        """`wheels` is an address without its commit, where a project's CI leaves them; without it commits are built.
+
+        Raises BotError for what is no repository, an unknown revision, or a good end that is not before the bad."""
         self.folder = top_of(folder)
+        self.wheels = wheels
         self.good, self.bad = self._commit(good, "--good"), self._commit(bad, "--bad")
+        self._require_wheels_of_commits()
         if self.good == self.bad:
             raise BotError(f"--good {good} and --bad {bad} are one commit, {self.good[:12]}: there is no range")
         if self._git("merge-base", "--is-ancestor", self.good, self.bad, check=False).returncode != 0:
@@ -52,10 +58,10 @@ class GitRange:
         """A history does not change."""
 
     def address(self, commit: str) -> str:
-        return f"git:{self.folder}@{commit}"
+        return f"git:{self.folder}@{commit}" if self.wheels is None else f"{self.wheels}@{commit}"
 
     def prepare(self, commit: str) -> str:
-        return ""
+        return ""  # a wheel that is not there is found to be missing as it is got
 
     def follow_up(self, names: tuple[str, ...]) -> None:
         """A commit is as narrow as it gets."""
@@ -83,6 +89,16 @@ class GitRange:
         shown += self._git("log", "--format=%H%x00%s", self.bad, f"^{self.good}").stdout
         pairs = (line.partition("\0") for line in shown.splitlines())
         return {commit: one_line(subject) for commit, _, subject in pairs}
+
+    def _require_wheels_of_commits(self) -> None:
+        if self.wheels is None:
+            return
+        try:
+            if not self.wheels.startswith("url:") or "{sha}" not in self.wheels:
+                raise BenchmarkError("names no wheels of commits; write url:TEMPLATE with {sha} in it")
+            parse_address(self.address(self.good))
+        except BenchmarkError as error:
+            raise BotError(f"--wheels: {error}") from error
 
     def _commit(self, revision: str, option: str) -> str:
         if not revision or revision.startswith("-") or not revision.isprintable():

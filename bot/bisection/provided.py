@@ -56,8 +56,8 @@ class Provided:
         return found
 
     def _let_go(self) -> None:
-        """Leave to the limit of the cache what was not asked for lately; commits took hours, and stay."""
-        if self.range.noun == "commit":
+        """Leave to the limit of the cache what was not asked for lately; what was built here took hours, and stays."""
+        if self.range.address(self.range.good).startswith("git:"):
             return
         for name in [name for name in self.ready if name != self.range.good][:-MOST_READY]:
             self.ready.pop(name).close()

@@ -1,14 +1,17 @@
 """`torchbench bisect --releases`: on an index that the tests serve, of packages that they make up."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from package_index import Offered, PackageIndex, keep_pip_offline, serve
+from package_index import Offered, PackageIndex, keep_pip_offline, serve, wheel
+from small_repository import SmallRepository
 
 from bot import bisect
 from torchbenchmark.builds import simple_index
@@ -148,3 +151,36 @@ def test_killed_at_three_runs_it_goes_on_and_installs_and_measures_nothing_twice
     assert len(installed) == len(set(installed)) == len(report["builds"])
     runs = len((tmp_path / "journal").read_text().split())
     assert runs == 2 * report["pairs"] + 3  # those that killed
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_commits_whose_wheels_a_ci_has_left_are_bisected_without_building(index, tmp_path, torchbench):
+    repository = SmallRepository(tmp_path / "project")
+    repository.line(5)
+    commits = [repository.git("rev-parse", f"c{place}") for place in range(6)]
+    for place, commit in enumerate(commits):
+        files = {"thing.py": f"__version__ = {commit!r}\nsteps = {100 if place < 4 else 120}\n"}
+        content = wheel("thing", f"1.{place}", "py3-none-any", files, ())
+        if place != 3:
+            index.raw[f"/ci/{commit}/wheels.zip"] = (200, "application/zip", zipped(f"thing-1.{place}", content))
+    (tmp_path / "in" / "work.py").write_text(WORK.replace("BUILD_VERSION", "BUILD_COMMIT"))
+    given = ["--repo", repository.folder, "--good", "c0", "--bad", "c5", "--measure", "python work.py"]
+    given += ["--wheels", f"url:{index.address}/ci/{{sha}}/wheels.zip", "--subject", "thing", "--in", tmp_path / "in"]
+    given += ["--work", tmp_path / "work", "--json", tmp_path / "out.json", "--config", tmp_path / "nightly.yaml"]
+
+    code, out, error = torchbench([*map(str, given), "--beyond", "0.1"])
+
+    assert code == 1, out + error
+    report = json.loads((tmp_path / "out.json").read_text())
+    assert [one["commits"] for one in report["changes"]] == [commits[3:5]]
+    (missing,) = [one for one in report["builds"] if not one["ok"]]
+    assert missing["commit"] == commits[3] and "HTTP 404" in missing["reason"]
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    """An artifact of a CI with one wheel in it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(f"dist/{name}-py3-none-any.whl", content)
+    return out.getvalue()
