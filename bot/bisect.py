@@ -1,4 +1,4 @@
-"""The command `bisect`: which commit of a range changed what is measured."""
+"""The command `bisect`: which commit, release or date of a range changed what is measured."""
 
 import hashlib
 import json
@@ -17,6 +17,7 @@ from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.channels import CHANNELS
+from torchbenchmark.environment import normalised_name
 from torchbenchmark.grid import GridOptions, choose, kinds_and_globs
 from torchbenchmark.paired.cli import require_writable, write_text
 from torchbenchmark.planning import RunRequest
@@ -26,15 +27,15 @@ from torchbenchmark.terminal import console
 if TYPE_CHECKING:
     from bot.bisection.account import Found
     from bot.bisection.document import Asked
-    from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
+    from bot.bisection.ranges import Range
 
 FEWEST_CLOSING, CLOSING = 6, 12  # as in bisection/closing.py, which takes a second to load
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
 WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
-REVERTS, ATTRIBUTION = "reverts", "attribution"
+REVERTS, ATTRIBUTION, EMPTY = "reverts", "attribution", "empty"
 
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
@@ -47,6 +48,28 @@ def bisect(
     repo: Annotated[Path | None, typer.Option(help="The repository; it is read, and never written.")] = None,
     good: Annotated[str | None, typer.Option(help="A commit, branch or tag before the change.")] = None,
     bad: Annotated[str | None, typer.Option(help="One after the change.")] = None,
+    releases: Annotated[
+        str | None, typer.Option(help="Instead of --repo: a package, whose versions --good and --bad are.")
+    ] = None,
+    pre: Annotated[bool, typer.Option("--pre", help="Of --releases: pre-releases too.")] = False,
+    dates: Annotated[
+        bool, typer.Option("--dates", help="Instead of --repo: nightly builds, whose dates --good and --bad are.")
+    ] = False,
+    wheels: Annotated[
+        str | None,
+        typer.Option(
+            help="Of --dates: url:TEMPLATE or nightly:INDEX, without a date (default: `builds.dated`). Of --repo: "
+            "url:TEMPLATE with {sha}, wheels that a CI has built, instead of building."
+        ),
+    ] = None,
+    nightly_repo: Annotated[
+        Path | None,
+        typer.Option(help="Of --dates: a clone with the branch nightly, to tell the commits that a date brought."),
+    ] = None,
+    run_in: Annotated[
+        Path | None,
+        typer.Option("--in", help="Of --releases, --dates and --wheels: the folder that --measure runs in."),
+    ] = None,
     build: Annotated[
         str | None,
         typer.Option(
@@ -143,24 +166,30 @@ def bisect(
         Path | None, typer.Option(help="Of --simulate: write the tables, as Markdown, to this file.")
     ] = None,
 ) -> int:
-    """Find the commit of a range that changed what is measured, through noise and commits that do not build.
+    """Find the commit, release or date of a range that changed what is measured, through noise and failing builds.
 
     The same again goes on where it was ended. Exit code 0: nothing changed, 1: a change was found, 2: not measured,
     3: the budget is spent.
     """
     if simulate:
         return _simulate(group, replicates, seed, out)
-    if repo is None or good is None or bad is None or (measure is None) == (not tests):
+    ways = (repo is not None) + (releases is not None) + dates
+    if ways != 1 or good is None or bad is None or (measure is None) == (not tests):
         raise BotError(
-            "bisect needs --repo PATH, --good A, --bad B and either --measure CMD or --tests TEST; or --simulate"
+            "bisect needs one of --repo PATH, --releases PACKAGE and --dates; --good A, --bad B; and either "
+            "--measure CMD or --tests TEST; or --simulate"
         )
     from bot.bisection.account import EXIT_CODES
     from bot.bisection.attributing import Attributing
+    from bot.bisection.date_range import DateRange
     from bot.bisection.document import Asked, Desk
     from bot.bisection.expected import plan_lines
     from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import TestsInstrument
+    from bot.bisection.kept_nights import KeptNights
     from bot.bisection.live import TerminalView
+    from bot.bisection.nightly_branch import NightlyBranch
+    from bot.bisection.release_range import ReleaseRange
     from bot.bisection.reverting import Reverts
     from bot.bisection.whole import Whole, alone_in
     from torchbenchmark.cli import device_named, end_children_on_termination
@@ -172,14 +201,53 @@ def bisect(
         raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
     if measure is not None and not measure.strip():
         raise BotError("--measure: is empty; name the command that prints the number")
+    _require_of_the_range(repo, dates, measure, build, wheels, nightly_repo, pre, run_in)
+    if repo is None and _prior(prior) == "paths":
+        raise BotError("--prior paths: weighs the commits of --repo by what they touched")
     for file in (json_file, markdown_file, picture):
         require_writable(file)
     if picture is not None:
         from torchbenchmark.pictures import require_matplotlib
 
         require_matplotlib()
-    commits = GitRange(repo, good, bad)
     chosen = load_config(config) if config is not None else NightlyConfig()
+    settings = chosen.builds
+    if measure is not None and "requirements" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"requirements": ()})  # numpy is what measuring tests needs
+    commits: Range
+    if repo is not None:
+        commits = GitRange(repo, good, bad, wheels)
+    elif releases is not None:
+        commits = ReleaseRange(releases, good, bad, settings, pre=pre)
+        subject = commits.package
+    else:
+        address = wheels or settings.dated
+        if address is None:
+            raise BotError("--dates: say where the wheels are, by --wheels or `builds.dated` in --config")
+        commits = DateRange(
+            address,
+            good,
+            bad,
+            settings,
+            subject or chosen.subject,
+            NightlyBranch(nightly_repo) if nightly_repo is not None else None,
+            _measuring(
+                measure,
+                higher_is_better,
+                tests,
+                suite,
+                models,
+                device,
+                channel,
+                subject,
+                threads,
+                budget,
+                config,
+                beyond,
+                [option for option, given in (("--exact", exact), ("--fails", fails), ("--status", status)) if given],
+            ),
+            lambda text: console.print(Text(text), style="yellow"),
+        )
     asked = Asked(
         good=commits.good,
         bad=commits.bad,
@@ -191,8 +259,19 @@ def bisect(
         most_pairs=most_pairs,
         prior=_prior(prior),
         compared="counts" if exact else "status" if fails or status else "times",
+        noun=commits.noun,
     )
-    settings = chosen.builds
+    if repo is None or wheels is not None:
+        asked = asked.model_copy(
+            update={
+                "package": commits.package if isinstance(commits, ReleaseRange) else "",
+                "pre": pre,
+                "wheels": "" if isinstance(commits, ReleaseRange) else commits.wheels or "",
+                "folder": str(run_in.absolute()) if run_in is not None else "",
+                "subject": normalised_name(subject or chosen.subject),
+                "builds": _digest(settings, ()),
+            }
+        )
     if build is not None:
         git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
         settings = settings.model_copy(update={"git": git})
@@ -215,10 +294,20 @@ def bisect(
         raise BotError("--beyond: is of times; what is compared exactly differs or does not")
     folder = _work_folder(work, commits) / asked.key
     opened = open_store(store or str(folder / STORE))
+    begun = Desk(opened, asked.key).read()
+    if isinstance(commits, DateRange):
+        commits.kept = KeptNights(opened)
+    commits.settle(begun.search.commits if begun is not None else None)
     if plan:
-        known = Desk(opened, asked.key).read()
         lines = plan_lines(
-            len(commits.line) - 1, known, build_seconds, pair_seconds, exact=asked.exact, closing=closing
+            len(commits.line) - 1,
+            begun,
+            build_seconds,
+            pair_seconds,
+            commits.noun,
+            exact=asked.exact,
+            closing=closing,
+            reverts=_is_built_here(commits),
         )
         for line in lines:
             console.print(Text(line))
@@ -228,12 +317,13 @@ def bisect(
         leases.enter_context(alone_in(folder))
         limits = (build_timeout, measure_timeout)
         instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
-        revert = Reverts(commits.folder, folder / REVERTS, leases)
+        revert = Reverts(commits.folder, folder / REVERTS, leases) if _is_built_here(commits) else None
         with TerminalView(commits.subjects) as view:
             found = Whole(asked, commits, opened, instrument, view, revert, closing).run()
         if isinstance(instrument, TestsInstrument) and not no_attribution:
             _write(found, json_file, markdown_file)  # the verdict, however the profiling ends
-            found = Attributing(commits, opened, instrument, folder / ATTRIBUTION, _say).of(found)
+            files = commits if isinstance(commits, GitRange) else None
+            found = Attributing(files, opened, instrument, folder / ATTRIBUTION, _say).of(found)
         if not keep_worktrees:
             _remove_worktrees(folder)
     _tell(found, json_file, markdown_file, picture)
@@ -242,22 +332,30 @@ def bisect(
 
 def _instrument(
     asked: "Asked",
-    commits: "GitRange",
+    commits: "Range",
     folder: Path,
     settings: BuildSettings,
     models: tuple[Path, ...],
     limits: tuple[float, float],
     leases: ExitStack,
 ) -> "Instrument":
+    from bot.bisection.environments import Environments
     from bot.bisection.exact_instruments import ExactScript, ExactTests
-    from bot.bisection.instruments import ScriptInstrument, TestsInstrument
+    from bot.bisection.git_range import GitRange
+    from bot.bisection.instruments import ScriptInstrument, TestsInstrument, Workplaces
+    from bot.bisection.provided import Provided
     from bot.bisection.worktrees import Worktrees
     from bot.confirming.bench import TerminalRounds
     from torchbenchmark.cli import TerminalReporter
 
     build_s, measure_s = limits
     if asked.measure is not None:
-        trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        trees: Workplaces
+        if isinstance(commits, GitRange) and _is_built_here(commits):
+            trees = Worktrees(commits.folder, folder / WORKTREES, asked.build, build_s, leases)
+        else:
+            builds = Provided(commits, settings, asked.subject, leases, plain=True)
+            trees = Environments(builds, Path(asked.folder) if asked.folder else folder / EMPTY)
         if asked.exact:
             return ExactScript(trees, asked.measure, folder / SCRATCH, measure_s, asked.compared == "status")
         return ScriptInstrument(trees, asked.measure, folder / SCRATCH, measure_s, asked.higher_is_better)
@@ -275,12 +373,20 @@ def _instrument(
     )
     # Asked now: a test that is not there must not be told after hours of building.
     choose(Registry(models), request.suite, request.device, request.selection, request.options)
-    pairs = TestsInstrument(commits.folder, request, settings, asked.channel, folder / PAIRS, TerminalRounds(), leases)
+    builds = Provided(commits, settings, asked.subject, leases)
+    pairs = TestsInstrument(builds, request, asked.channel, folder / PAIRS, TerminalRounds())
     return ExactTests(pairs, asked, TerminalReporter) if asked.exact else pairs
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
-    from bot.bisection.account import change_sentences, cost, flaky_sentence, merge_sentence, sentence
+    from bot.bisection.account import (
+        change_sentences,
+        cost,
+        flaky_sentence,
+        follow_up_sentence,
+        merge_sentence,
+        sentence,
+    )
     from bot.bisection.paths import told_of_prior
     from bot.bisection.picture import draw_changes, draw_posterior
 
@@ -297,6 +403,8 @@ def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, pi
     console.print(Text(sentence(found)), style="bold")
     if merge := merge_sentence(found):
         console.print(Text(merge), style="bold")
+    for one in found.follow_ups:
+        console.print(Text(follow_up_sentence(one)), soft_wrap=True)
     for said in change_sentences(found):
         console.print(Text(said))
 
@@ -350,10 +458,73 @@ def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _work_folder(work: Path, commits: "GitRange") -> Path:
+def _require_of_the_range(
+    repo: Path | None,
+    dates: bool,
+    measure: str | None,
+    build: str | None,
+    wheels: str | None,
+    nightly_repo: Path | None,
+    pre: bool,
+    run_in: Path | None,
+) -> None:
+    """Raises BotError for options of another kind of range."""
+    releases = repo is None and not dates
+    for option, given, fits in (
+        ("--build", build is not None, repo is not None and wheels is None),
+        ("--wheels", wheels is not None, not releases),
+        ("--nightly-repo", nightly_repo is not None, dates),
+        ("--pre", pre, releases),
+        ("--in", run_in is not None, measure is not None and (repo is None or wheels is not None)),
+    ):
+        if given and not fits:
+            raise BotError(f"{option}: is not of this kind of range; see --help")
+    if run_in is not None and not run_in.is_dir():
+        raise BotError(f"--in {run_in}: is no folder")
+
+
+def _measuring(
+    measure: str | None,
+    higher_is_better: bool,
+    tests: Sequence[str] | None,
+    suite: str,
+    models: Sequence[Path] | None,
+    device: str,
+    channel: str | None,
+    subject: str | None,
+    threads: int | None,
+    budget: float | None,
+    config: Path | None,
+    beyond: float | None,
+    compared: Sequence[str],
+) -> list[str]:
+    """The options that say what is measured, for a further command."""
+    words: list[str] = ["--config", str(config)] if config is not None else []
+    words += ["--beyond", f"{beyond:g}"] if beyond is not None else []
+    words += compared
+    if measure is not None:
+        return [*words, "--measure", measure, *(["--higher-is-better"] if higher_is_better else [])]
+    words += [word for test in tests or () for word in ("--tests", test)]
+    words += [word for folder in models or () for word in ("--models", str(folder))]
+    words += ["--suite", suite, "--device", device]
+    for option, value in (("channel", channel), ("subject", subject), ("threads", threads), ("budget", budget)):
+        words += [f"--{option}", str(value)] if value is not None else []
+    return words
+
+
+def _is_built_here(commits: "Range") -> bool:
+    """Whether any commit can be built, also one that is made here to take another back."""
+    from bot.bisection.git_range import GitRange
+
+    return isinstance(commits, GitRange) and commits.wheels is None
+
+
+def _work_folder(work: Path, commits: "Range") -> Path:
     """Raises BotError for a folder in the repository: it would not stay as it was."""
+    from bot.bisection.git_range import GitRange
+
     folder = work.expanduser().absolute()
-    if folder.resolve().is_relative_to(commits.folder.resolve()):
+    if isinstance(commits, GitRange) and folder.resolve().is_relative_to(commits.folder.resolve()):
         raise BotError(f"--work {work}: lies in the repository, which is left as it is; name a folder elsewhere")
     return folder
 
@@ -361,7 +532,7 @@ def _work_folder(work: Path, commits: "GitRange") -> Path:
 def _remove_worktrees(folder: Path) -> None:
     from torchbenchmark.builds.folders import remove
 
-    for name in (WORKTREES, SCRATCH, REVERTS):  # logs and pairs stay
+    for name in (WORKTREES, SCRATCH, REVERTS, EMPTY):  # logs and pairs stay
         if (folder / name).exists():
             remove(folder / name)
 

@@ -13,8 +13,10 @@ from bot.bisection.document import Asked, Compared, Document
 from bot.bisection.git_range import CommitFacts
 from bot.bisection.outcomes import before_and_after, ends_of, shift_text, told
 from bot.bisection.posterior import Posterior
+from bot.bisection.ranges import FollowUp
 from bot.bisection.search import posterior
 from bot.bisection.verdict import Kind, Suspects, Verdict
+from torchbenchmark.builds.git import COMMIT
 from torchbenchmark.quantity import counted, few
 from torchbenchmark.terminal import EXIT_BROKEN, EXIT_CLEAN, EXIT_REGRESSION
 
@@ -42,6 +44,7 @@ class Found:
     facts: Mapping[str, CommitFacts] = field(default_factory=dict)  # of the suspects
     branches: "tuple[Found, ...]" = ()
     attributed: tuple[Attributed, ...] = ()  # what each of the suspects changed, where that was asked for
+    follow_ups: tuple[FollowUp, ...] = ()
 
     @property
     def posterior(self) -> Posterior | None:
@@ -50,12 +53,12 @@ class Found:
 
 def sentence(found: Found) -> str:
     """The verdict. Plain text, foreign subjects in quotes; whoever writes Markdown puts commits in themselves."""
-    verdict, search = found.verdict, found.document.search
+    verdict, search, noun = found.verdict, found.document.search, found.document.asked.noun
     match verdict.kind:
         case "culprit":
             return f"culprit: {_suspect(found, verdict.suspects[0])}"
         case "set":
-            return f"a set of commits that no build tells apart: {_suspect(found, verdict.suspects[0])}"
+            return f"a set of {noun}s that no build tells apart: {_suspect(found, verdict.suspects[0])}"
         case "several culprits":
             return "several culprits: " + "; ".join(_suspect(found, one) for one in verdict.suspects)
         case "not reproduced" if found.document.asked.exact:
@@ -64,7 +67,7 @@ def sentence(found: Found) -> str:
             return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
         case "environment":
             return (
-                f"environment, not a commit: {ends(found.document)}; beside the build differ: "
+                f"environment, not a {noun}: {ends(found.document)}; beside the build differ: "
                 f"{'; '.join(verdict.environment)}"
             )
         case "ends not measurable":
@@ -73,13 +76,13 @@ def sentence(found: Found) -> str:
             likeliest = "; ".join(_suspect(found, one) for one in verdict.suspects)
             return (
                 f"budget spent ({verdict.reason}): the probability of equal ends is {verdict.nothing:.2f}"
-                f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, 'commit')}"
+                f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, noun)}"
             )
 
 
 def flaky_sentence(found: Found) -> str:
     """Commits whose runs disagree; empty if there are none."""
-    texts = [f"{commit[:SHORT]} ({told(ends_of(found.document, commit))})" for commit in found.verdict.flaky]
+    texts = [f"{short(commit)} ({told(ends_of(found.document, commit))})" for commit in found.verdict.flaky]
     return f"flaky, and left out: {few(texts)}" if texts else ""
 
 
@@ -99,6 +102,19 @@ def change_sentences(found: Found) -> list[str]:
     """What the suspects changed inside the model, those of the branches of a merge too."""
     mine = [said for one in found.attributed for said in sentences(one)]
     return [*mine, *(said for branch in found.branches for said in change_sentences(branch))]
+
+
+def follow_up_sentence(one: FollowUp) -> str:
+    """What lies behind a date, and how to go on. Plain text."""
+    return (
+        f"{few(one.names)}: {counted(one.commits, 'commit')} of the main branch, {short(one.good)} (good) to "
+        f"{short(one.bad)} (bad); to bisect them: {one.command}"
+    )
+
+
+def short(name: str) -> str:
+    """A name as it is told: of a commit its first digits."""
+    return name[:SHORT] if COMMIT.fullmatch(name) else name
 
 
 def ends(document: Document) -> str:
@@ -153,7 +169,7 @@ def change_text(document: Document, one: Suspects) -> str:
 
 
 def _suspect(found: Found, one: Suspects) -> str:
-    names = [f"{commit[:SHORT]} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
+    names = [f"{short(commit)} “{found.subjects.get(commit, '')}”" for commit in one.inseparable]
     again = "".join(f"; {text}" for text in closing_texts(found.document, one))
     return (
         f"{few(names)} ({change_text(found.document, one)}; probability {one.probability:.3f}, {one.certainty}{again})"

@@ -49,7 +49,7 @@ class Files(Protocol):
 class Attributing:
     """All that it takes."""
 
-    files: Files
+    files: Files | None  # None: of a release or date it is not known what it touched
     store: Store
     profiler: Profiler
     folder: Path  # of pairs and traces
@@ -79,7 +79,9 @@ class Attributing:
             return Attributed(base=base, head=head, reason=reason)
 
     def _profiled(self, key: str, base: str, head: str, commits: Sequence[str]) -> Attributed:
-        touched = {commit: touched_files(self.files, commit) for commit in commits[:MOST_COMMITS]}
+        touched = {}
+        if self.files is not None:
+            touched = {commit: touched_files(self.files, commit) for commit in commits[:MOST_COMMITS]}
         here = self.folder / f"{base[:SHORT]}-{head[:SHORT]}"
         traces = here / "traces"
         profiled = self.profiler.profile(

@@ -3,6 +3,7 @@ back, the bad end without it against the bad end. The pairs of the search have c
 these have chosen nothing."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -39,7 +40,7 @@ class Closing:
     instrument: Instrument
     view: View
     bad: str  # of the whole range, also where the line is a branch of it
-    revert: Callable[[str], str]  # the commit that takes another back on the bad end; raises DoesNotApply
+    revert: Callable[[str], str] | None  # makes what takes another back on the bad end; raises DoesNotApply
     pairs: int = PAIRS  # of exact values `agreeing` runs, whatever this is
 
     def run(self, verdict: Verdict) -> Document:
@@ -48,13 +49,15 @@ class Closing:
             commits = self.document.search.commits
             parent = commits[commits.index(culprit) - 1]
             self._compare("parent", culprit, parent, lambda culprit=culprit: culprit)
-            self._compare("revert", culprit, self.bad, lambda culprit=culprit: self._reverted(culprit))
+            if self.revert is not None:
+                taken_back = functools.partial(self._reverted, culprit, self.revert)
+                self._compare("revert", culprit, self.bad, taken_back)
         return self.document
 
-    def _reverted(self, culprit: str) -> str:
+    def _reverted(self, culprit: str, revert: Callable[[str], str]) -> str:
         if culprit == self.bad:
             raise DoesNotApply("it is the bad end itself, and without it that is its parent")
-        return self.revert(culprit)
+        return revert(culprit)
 
     def _compare(self, what: str, culprit: str, base: str, make: Callable[[], str]) -> None:
         one = compared(self.document, what, culprit)

@@ -20,6 +20,7 @@ SCHEMA = 1
 PREFIX = "bisections"
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 SideName = Literal["good", "commit"]
+Noun = Literal["commit", "version", "date"]  # what a range is of
 
 
 class _Schema(BaseModel):
@@ -47,6 +48,11 @@ class Asked(_Schema):
     most_pairs: int | None = None
     prior: Literal["flat", "paths"] = "flat"
     compared: Literal["times", "counts", "status"] = "times"  # counts and statuses exactly, by runs that agree
+    noun: Noun = "commit"
+    package: str = ""  # of versions
+    pre: bool = False  # pre-releases too
+    wheels: str = ""  # of dates: their address
+    folder: str = ""  # where the measuring command of versions and dates runs
 
     @property
     def exact(self) -> bool:
@@ -70,6 +76,7 @@ class Made(_Schema):
     reason: str = ""
     log: str = ""  # of a failed one: where its whole log lies, on the machine that tried
     lines: tuple[str, ...] = ()  # the last of it
+    source: str = ""  # of a date: the commit that its wheel says it was made of
     seconds: NonNegative = 0.0
 
 

@@ -96,9 +96,20 @@ class Bisecting:
     def _build(self, commit: str) -> None:
         self.view.building(self.document, commit)
         made = self.instrument.build(commit)
-        search = with_build(self.document.search, commit, ok=made.ok, reason=made.reason)
+        reason = self._same_as_before(made) if made.ok else made.reason
+        search = with_build(self.document.search, commit, ok=made.ok and not reason, reason=reason)
         self._store(made=(*self.document.made, made), search=search)
         self.view.built(self.document, made)
+        if made.ok and reason:
+            self.view.left_out(self.document, commit, reason)
+
+    def _same_as_before(self, made: Made) -> str:
+        """Why a build between the ends is not measured: it is made of the same commit as one that is there."""
+        search = self.document.search
+        if not made.source or made.commit in (search.good, search.bad):
+            return ""
+        same = [one.commit for one in self.document.made if one.ok and one.source == made.source]
+        return f"it is made of the same commit as {same[0]}, {made.source[:12]}" if same else ""
 
     def _rehearse(self) -> None:
         """The good end against itself, and what follows from it for the search."""

@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bot.bisection.document import Asked, End, Made, Visit
-from bot.bisection.instruments import Keep, TestsInstrument, require_checkouts
+from bot.bisection.instruments import Keep, TestsInstrument, Workplaces, require_checkouts
 from bot.bisection.outcomes import FAILS, OK
 from bot.bisection.script import CannotMeasure, exact_numbers, exit_of, run_output
-from bot.bisection.worktrees import Worktrees
 from torchbenchmark.paired.values import values_of
 from torchbenchmark.records import Record, Run, Status
 from torchbenchmark.reporter import Reporter
@@ -22,7 +21,7 @@ from torchbenchmark.runner import resume_run, start_run
 class ExactScript:
     """Runs of a command in the checkout of a commit: the numbers that it prints or, of `status`, whether it fails."""
 
-    worktrees: Worktrees
+    worktrees: Workplaces
     command: str
     scratch: Path
     timeout_s: float

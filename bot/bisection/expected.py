@@ -3,7 +3,7 @@
 import math
 
 from bot.bisection.account import duration
-from bot.bisection.document import Document, known_seconds
+from bot.bisection.document import Document, Noun, known_seconds
 from bot.bisection.driving import REHEARSAL
 from bot.bisection.state import Rules
 
@@ -19,9 +19,11 @@ def plan_lines(
     known: Document | None,
     build_s: float | None,
     pair_s: float | None,
+    noun: Noun = "commit",
     *,
     exact: bool = False,
     closing: int = 0,
+    reverts: bool = True,
 ) -> list[str]:
     """The plan of a range with so many commits after its good end. Seconds that are not given are those of a
     bisection that was begun. `exact`: runs that have to agree, instead of pairs. `closing`: pairs of each of the two
@@ -36,7 +38,7 @@ def plan_lines(
         seen = known_seconds(known.made, known.visits)
         build_s, pair_s = build_s if build_s is not None else seen[0], pair_s if pair_s is not None else seen[1]
     lines = [
-        f"commits: {commits}",
+        f"{noun}s: {commits}",
         f"builds: about {builds}, both ends with them; half as many again where a fifth does not build",
         f"runs: about {pairs:.0f}, {AGREEING} of each build; {AGREEING * ENDS} and {ENDS} builds if nothing changed"
         if exact
@@ -44,10 +46,11 @@ def plan_lines(
         f"about {REHEARSAL + MOST_END_PAIRS} pairs and {ENDS} builds if nothing changed",
     ]
     if closing:
-        after = 4 * AGREEING if exact else 2 * closing
-        lines.append(f"once a culprit is found: {after} {unit}s more, and a build of the bad end without it")
+        after = (2 * AGREEING if exact else closing) * (2 if reverts else 1)
+        without = ", and a build of the bad end without it" if reverts else ""
+        lines.append(f"once a culprit is found: {after} {unit}s more{without}")
         pairs += after
-        builds += 1
+        builds += reverts
     if done_builds or done_pairs:
         lines.append(f"done already: {done_builds} builds, {done_pairs} {unit}s")
     if build_s is None or pair_s is None:

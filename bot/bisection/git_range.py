@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bot.bisection.document import Noun
 from bot.bisection.merges import History, branches_of, first_parent_line
 from bot.errors import BotError
+from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.git import COMMIT, git_variables
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line, printable
 
 MOST_STAT_LINES = 40  # of `git show --stat` that a report quotes
@@ -31,10 +34,16 @@ class CommitFacts:
 class GitRange:
     """A repository of this machine, and the history between two of its commits."""
 
-    def __init__(self, folder: Path, good: str, bad: str) -> None:
-        """Raises BotError for what is no repository, an unknown revision, or a good end that is not before the bad."""
-        self.folder = _top(folder)
+    noun: Noun = "commit"
+
+    def __init__(self, folder: Path, good: str, bad: str, wheels: str | None = None) -> None:
+        """`wheels` is an address without its commit, where a project's CI leaves them; without it commits are built.
+
+        Raises BotError for what is no repository, an unknown revision, or a good end that is not before the bad."""
+        self.folder = top_of(folder)
+        self.wheels = wheels
         self.good, self.bad = self._commit(good, "--good"), self._commit(bad, "--bad")
+        self._require_wheels_of_commits()
         if self.good == self.bad:
             raise BotError(f"--good {good} and --bad {bad} are one commit, {self.good[:12]}: there is no range")
         if self._git("merge-base", "--is-ancestor", self.good, self.bad, check=False).returncode != 0:
@@ -44,6 +53,21 @@ class GitRange:
             )
         self.history: History = self._history()
         self.line: list[str] = first_parent_line(self.history, self.good, self.bad)
+
+    def settle(self, begun: Sequence[str] | None) -> None:
+        """A history does not change."""
+
+    def address(self, commit: str) -> str:
+        return f"git:{self.folder}@{commit}" if self.wheels is None else f"{self.wheels}@{commit}"
+
+    def prepare(self, commit: str) -> str:
+        return ""  # a wheel that is not there is found to be missing as it is got
+
+    def follow_up(self, names: tuple[str, ...]) -> None:
+        """A commit is as narrow as it gets."""
+
+    def is_merge(self, name: str) -> bool:
+        return len(self.history[name]) > 1
 
     def branches(self, merge: str) -> list[list[str]]:
         """The lines that a merge brought in, each from where it left the main line, which may be before the range."""
@@ -93,6 +117,16 @@ class GitRange:
         blocks = (block.split("\n") for block in shown.split("\0")[1:])
         return {commit: tuple(path.strip('"') for path in paths if path) for commit, *paths in blocks}
 
+    def _require_wheels_of_commits(self) -> None:
+        if self.wheels is None:
+            return
+        try:
+            if not self.wheels.startswith("url:") or "{sha}" not in self.wheels:
+                raise BenchmarkError("names no wheels of commits; write url:TEMPLATE with {sha} in it")
+            parse_address(self.address(self.good))
+        except BenchmarkError as error:
+            raise BotError(f"--wheels: {error}") from error
+
     def _commit(self, revision: str, option: str) -> str:
         if not revision or revision.startswith("-") or not revision.isprintable():
             raise BotError(f"{option} {revision[:60]!a}: names no commit")
@@ -112,23 +146,24 @@ class GitRange:
         return {commit: parents for commit, *parents in map(str.split, shown.splitlines())}
 
     def _git(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
-        return _run_git(self.folder, *arguments, check=check)
+        return run_git(self.folder, *arguments, check=check)
 
 
-def _top(folder: Path) -> Path:
+def top_of(folder: Path, option: str = "--repo") -> Path:
     """The folder that git knows the repository by: of a working tree its top, of a bare one itself."""
     if not folder.is_dir():
-        raise BotError(f"--repo {folder}: is no folder")
-    found = _run_git(folder, "rev-parse", "--show-toplevel", check=False)
+        raise BotError(f"{option} {folder}: is no folder")
+    found = run_git(folder, "rev-parse", "--show-toplevel", check=False)
     if found.returncode == 0:
         return Path(found.stdout.rstrip("\n"))
-    bare = _run_git(folder, "rev-parse", "--absolute-git-dir", check=False)
+    bare = run_git(folder, "rev-parse", "--absolute-git-dir", check=False)
     if bare.returncode != 0:
-        raise BotError(f"--repo {folder}: is no git repository ({one_line(bare.stderr)})")
+        raise BotError(f"{option} {folder}: is no git repository ({one_line(bare.stderr)})")
     return Path(bare.stdout.rstrip("\n"))
 
 
-def _run_git(folder: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+def run_git(folder: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
+    """A command of git that reads."""
     git = shutil.which("git")
     if git is None:
         raise BotError("git: is not installed, and the range is one of commits")

@@ -6,19 +6,15 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
 from bot.bisection.document import Made, SideRun, Visit
 from bot.bisection.document import SideName as SideOfPair
+from bot.bisection.provided import Provided
 from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
-from bot.bisection.worktrees import Worktrees
 from bot.errors import BotError
-from torchbenchmark.builds.build_errors import BuildFailed
-from torchbenchmark.builds.cache import BuildCache
-from torchbenchmark.builds.provide import ProvidedBuild, provide
-from torchbenchmark.builds.settings import BuildSettings
+from torchbenchmark.builds.provide import ProvidedBuild
 from torchbenchmark.paired.measurement import (
     NothingToCompare,
     PairsReporter,
@@ -37,6 +33,16 @@ from torchbenchmark.profiles.difference import Touched
 from torchbenchmark.profiles.measuring import Profiled, profile_interpreters
 from torchbenchmark.registry import Registry
 
+
+class Workplaces(Protocol):
+    """Where a measuring command runs: checkouts of commits, or environments of versions and dates."""
+
+    def build(self, name: str) -> Made: ...
+    def is_there(self, name: str) -> bool: ...
+    def source(self, name: str) -> Path: ...
+    def variables(self, name: str) -> dict[str, str]: ...
+
+
 Keep = Callable[[Visit], None]  # stores a visit that goes on
 
 
@@ -54,7 +60,7 @@ class Instrument(Protocol):
 class ScriptInstrument:
     """Runs of a measuring command in the checkouts of both commits, by turns, which goes first by coin."""
 
-    worktrees: Worktrees
+    worktrees: Workplaces
     command: str
     scratch: Path
     timeout_s: float
@@ -97,7 +103,7 @@ class ScriptInstrument:
         return "good" if secrets.randbelow(2) else "commit"
 
 
-def require_checkouts(worktrees: Worktrees, commits: Collection[str]) -> None:
+def require_checkouts(worktrees: Workplaces, commits: Collection[str]) -> None:
     """They are removed when a bisection ends, and it may go on."""
     for commit in commits:
         if not worktrees.is_there(commit) and not worktrees.build(commit).ok:
@@ -106,25 +112,16 @@ def require_checkouts(worktrees: Worktrees, commits: Collection[str]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class TestsInstrument:
-    """Tests of the suite on the builds that the provider `git` makes. Of several tests a pair is their mean."""
+    """Tests of the suite on the builds of a range. Of several tests a pair is their mean."""
 
-    repository: Path
+    builds: Provided
     request: RunRequest
-    settings: BuildSettings
     channel: str
     folder: Path  # of the files of pairs
     reporter: PairsReporter
-    leases: ExitStack
-    ready: dict[str, ProvidedBuild] = dataclasses.field(default_factory=dict)
 
     def build(self, commit: str) -> Made:
-        began = time.monotonic()
-        try:
-            self.provided(commit)
-        except BuildFailed as error:
-            log = str(error.log or "")
-            return Made(commit=commit, ok=False, reason=str(error), log=log, lines=error.lines, seconds=_since(began))
-        return Made(commit=commit, ok=True, seconds=_since(began))
+        return self.builds.made(commit)
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         began = time.monotonic()
@@ -151,7 +148,7 @@ class TestsInstrument:
         return profile_interpreters(
             dataclasses.replace(self.request, rounds=pairs, processes=1),
             {side: self._address(commit) for side, commit in sides.items()},
-            {side: self._provided(commit).interpreter for side, commit in sides.items()},
+            {side: self.provided(commit).interpreter for side, commit in sides.items()},
             out,
             self.reporter,
             traces=traces,
@@ -174,13 +171,10 @@ class TestsInstrument:
         return [sum(values) / len(values) for values in zip(*by_test, strict=False)]
 
     def _address(self, commit: str) -> str:
-        return f"git:{self.repository}@{commit}"
+        return self.builds.range.address(commit)
 
     def provided(self, commit: str) -> ProvidedBuild:
-        if commit not in self.ready:
-            build = provide(self._address(commit), BuildCache.open(), self.settings, subject=self.request.subject)
-            self.ready[commit] = self.leases.enter_context(build)
-        return self.ready[commit]
+        return self.builds.build(commit)
 
 
 def _since(began: float) -> float:

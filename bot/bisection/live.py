@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bot.bisection.account import SHORT, change, measured_again, percent
+from bot.bisection.account import change, measured_again, percent, short
 from bot.bisection.document import Compared, Document, Made, Visit
 from bot.bisection.driving import View
 from bot.bisection.outcomes import ends_of, told
@@ -90,10 +90,10 @@ class TerminalView(View):
         if known is None:
             return ""
         place = int(known.by_commit.argmax()) + 1
-        return f"likeliest {document.search.commits[place][:SHORT]} {known.by_commit[place - 1]:.2f}"
+        return f"likeliest {short(document.search.commits[place])} {known.by_commit[place - 1]:.2f}"
 
     def _name(self, commit: str) -> str:
-        return f"{commit[:SHORT]} {self.subjects.get(commit, '')[:60]}".rstrip()
+        return f"{short(commit)} {self.subjects.get(commit, '')[:60]}".rstrip()
 
     def _say(self, text: str, style: str | None = None) -> None:
         console.print(Text(text), style=style)
@@ -117,7 +117,7 @@ def bars(document: Document, subjects: Mapping[str, str]) -> Table:
         tried = search.built.get(place + 1)
         told = "does not build" if tried is False else counted(pairs, document.asked.unit) if pairs else ""
         table.add_row(
-            Text(commit[:SHORT]),
+            Text(short(commit)),
             Text("█" * round(BAR * share) or "·", style="red" if share > 0.5 else "cyan"),
             Text(f"{share:.3f}"),
             Text(told),

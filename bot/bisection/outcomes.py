@@ -35,7 +35,7 @@ def told(ends: Sequence[End]) -> str:
     return "; ".join(f"{_with_reason(end)} in {outcomes.count(end.outcome)} of {len(ends)}" for end in first)
 
 
-def short(ends: Sequence[End]) -> str:
+def in_brief(ends: Sequence[End]) -> str:
     """The same without reasons, for a row of a table."""
     outcomes = [end.outcome for end in ends]
     different = list(dict.fromkeys(outcomes))

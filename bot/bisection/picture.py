@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.bisection.account import SHORT, Found, change, sentence
+from bot.bisection.account import Found, change, sentence, short
 from bot.bisection.outcomes import ends_of
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
@@ -29,7 +29,7 @@ def draw_changes(found: Found, path: Path) -> dict[tuple[str, str], Path]:
     for one in found.attributed:
         for test in one.attribution.tests if one.attribution is not None else ():
             if test.accounts:
-                file = path.with_name(f"{path.stem}-{file_name(test.test, one.head[:SHORT], path.suffix)}")
+                file = path.with_name(f"{path.stem}-{file_name(test.test, short(one.head), path.suffix)}")
                 draw_attribution(test, file)
                 drawn[one.head, test.test] = file
     for branch in found.branches:
@@ -59,7 +59,7 @@ def draw_posterior(found: Found, path: Path) -> None:
                 for axes in (upper, lower):
                     axes.axvspan(place - 0.5, place + 0.5, color=_BROKEN, linewidth=0)
         ticks = np.unique(np.linspace(0, len(search.commits) - 1, min(_MOST_TICKS, len(search.commits))).astype(int))
-        lower.set_xticks(ticks, [search.commits[place][:SHORT] for place in ticks], rotation=45, ha="right", fontsize=7)
+        lower.set_xticks(ticks, [short(search.commits[place]) for place in ticks], rotation=45, ha="right", fontsize=7)
         for axes in (upper, lower):
             axes.grid(axis="y", linewidth=0.4, alpha=0.5)
             for side in ("top", "right"):

@@ -3,7 +3,7 @@
 import fcntl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,9 +12,9 @@ from bot.bisection.account import Found
 from bot.bisection.closing import PAIRS, Closing, checked
 from bot.bisection.document import Asked, Desk
 from bot.bisection.driving import Bisecting, View
-from bot.bisection.git_range import GitRange
 from bot.bisection.instruments import Instrument
 from bot.bisection.paths import weights_of
+from bot.bisection.ranges import Range
 from bot.errors import BotError
 
 DEEPEST = 5  # merges within merges that are followed
@@ -32,11 +32,11 @@ class Whole:
     """All that a bisection needs, whichever line it is at."""
 
     asked: Asked
-    range: GitRange
+    range: Range
     store: Store
     instrument: Instrument
     view: View
-    revert: Revert
+    revert: Revert | None  # where builds are made of commits
     closing_pairs: int = PAIRS  # after a verdict; 0: none
 
     def run(self) -> Found:
@@ -48,9 +48,8 @@ class Whole:
         ended = Bisecting(self.asked, line, desk, self.instrument, self.view, weights).run()
         document = ended.document
         if self.closing_pairs:
-            closing = Closing(
-                document, desk, self.instrument, self.view, self.range.bad, self._reverted, self.closing_pairs
-            )
+            revert = self._reverted if self.revert is not None else None
+            closing = Closing(document, desk, self.instrument, self.view, self.range.bad, revert, self.closing_pairs)
             document = closing.run(ended.verdict)
         verdict = checked(document, ended.verdict)
         suspects = [commit for one in verdict.suspects for commit in one.inseparable]
@@ -59,6 +58,7 @@ class Whole:
             verdict,
             self.range.subjects,
             {commit: self.range.facts(commit) for commit in suspects[:MOST_FACTS]},
+            follow_ups=tuple(filter(None, (self.range.follow_up(one.inseparable) for one in ended.verdict.suspects))),
         )
         if verdict.kind != "culprit" or depth >= DEEPEST:
             return found
@@ -66,10 +66,11 @@ class Whole:
             self._line(branch, f"{self.asked.key}-{branch[-1][:12]}", depth + 1)
             for branch in self.range.branches(suspects[0])
         ]
-        return Found(found.document, found.verdict, found.subjects, found.facts, tuple(branches))
+        return replace(found, branches=tuple(branches))
 
     def _reverted(self, culprit: str) -> str:
-        return self.revert(self.range.bad, culprit, merge=len(self.range.history[culprit]) > 1)
+        assert self.revert is not None
+        return self.revert(self.range.bad, culprit, merge=self.range.is_merge(culprit))
 
 
 @contextmanager

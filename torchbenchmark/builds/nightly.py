@@ -38,7 +38,8 @@ class NightlyAddress:
     def __str__(self) -> str:
         return f"{self.provider}:{self.index}@{self.night}"
 
-    def _build(self, request: Request) -> NightlyBuild:
+    def build(self, request: Request) -> NightlyBuild:
+        """What is to be looked for in the index, as a nightly's configuration would say it."""
         settings = request.settings
         others = [name for name in settings.nightly.packages if name != request.subject]
         return NightlyBuild(
@@ -56,7 +57,7 @@ class NightlyAddress:
 
     def _pin(self, request: Request) -> PinnedBuild:
         try:
-            return resolve(self._build(request), request.target)
+            return resolve(self.build(request), request.target)
         except BuildUnavailable:
             raise
         except BenchmarkError as error:
@@ -64,7 +65,7 @@ class NightlyAddress:
 
     def source(self, request: Request) -> WheelSource:
         exact = self.exact(request)
-        build = exact._build(request)
+        build = exact.build(request)
 
         def make(shop: Workshop) -> Fetched:
             pin = exact._pin(request)

@@ -113,7 +113,7 @@ def _offer(index: str, package: str, target: Target) -> _Offer:
     for wheel in read_page(index, package):
         if (night := _date_of(wheel.version)) is not None:
             dated.setdefault(night, []).append(wheel)
-            if not wheel.yanked and _fits(wheel, target):
+            if not wheel.yanked and fits(wheel, target):
                 fitting.setdefault(night, []).append(wheel)
     if not dated:
         raise BenchmarkError(f"{index}: has no dated wheel (.devYYYYMMDD) of {package}; is it an index of nightlies?")
@@ -130,7 +130,8 @@ def _date_of(version: Version) -> date | None:
         return None
 
 
-def _fits(wheel: IndexedWheel, target: Target) -> bool:
+def fits(wheel: IndexedWheel, target: Target) -> bool:
+    """Whether pip would install the wheel there."""
     if target.rank(wheel.tags) is None:
         return False
     version = target.version if target.version.count(".") > 1 else f"{target.version}.{_UNKNOWN_PATCH}"
@@ -138,6 +139,11 @@ def _fits(wheel: IndexedWheel, target: Target) -> bool:
         return SpecifierSet(wheel.requires_python).contains(version, prereleases=True)
     except InvalidSpecifier:
         return True  # as pip takes it
+
+
+def fitting_dates(build: NightlyBuild, target: Target) -> frozenset[date]:
+    """The dates of which all packages have a wheel for the target. Raises BenchmarkError for what is no such index."""
+    return frozenset(set.intersection(*(set(_offer(build.index, one, target).fitting) for one in build.packages)))
 
 
 def _require_date(index: str, offer: _Offer, night: date, target: Target) -> None:
@@ -148,7 +154,7 @@ def _require_date(index: str, offer: _Offer, night: date, target: Target) -> Non
         raise BenchmarkError(
             f"{index}: has no wheel of {offer.package} of {night}; {_nearest(night, offer.fitting or offer.dated)}"
         )
-    raise BenchmarkError(f"{index}: {offer.package} of {night} {_why_none_fits(offer.dated[night], target)}")
+    raise BenchmarkError(f"{index}: {offer.package} of {night} {why_none_fits(offer.dated[night], target)}")
 
 
 def _nearest(night: date, there: Iterable[date]) -> str:
@@ -158,7 +164,8 @@ def _nearest(night: date, there: Iterable[date]) -> str:
     return f"the nearest {'is' if len(near) == 1 else 'are'} {' and '.join(near)}"
 
 
-def _why_none_fits(wheels: Sequence[IndexedWheel], target: Target) -> str:
+def why_none_fits(wheels: Sequence[IndexedWheel], target: Target) -> str:
+    """Why the target can install none of these wheels, as the end of a sentence."""
     kept = [wheel for wheel in wheels if not wheel.yanked]
     if not kept:
         return "was withdrawn (yanked)"
@@ -180,7 +187,7 @@ def _latest(
             tell(f"{offer.package} has wheels of the future ({future[0]}), which are left out")
         if not having:
             newest = max(offer.dated)
-            why = _why_none_fits(offer.dated[newest], target)
+            why = why_none_fits(offer.dated[newest], target)
             raise BenchmarkError(f"{build.index}: {offer.package}, of which the newest is of {newest}, {why}")
     each = ", ".join(f"{offer.package} {max(having)}" for offer, having in zip(offers, nights, strict=True))
     common = set.intersection(*nights)
@@ -188,7 +195,7 @@ def _latest(
         raise BenchmarkError(f"{build.index}: has no date of which all packages have a wheel; the newest are {each}")
     chosen = max(common)
     unfit = sorted(
-        f"{offer.package} of {max(offer.dated)} {_why_none_fits(offer.dated[max(offer.dated)], target)}"
+        f"{offer.package} of {max(offer.dated)} {why_none_fits(offer.dated[max(offer.dated)], target)}"
         for offer in offers
         if chosen < max(offer.dated) <= tomorrow and max(offer.dated) not in offer.fitting
     )

@@ -4,10 +4,12 @@ interpreter which is to be filled."""
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from torchbenchmark.builds.build_errors import BuildNotFound, CommandFailed
 from torchbenchmark.builds.installation import ELSEWHERE, INSTALL_TIMEOUT_S, Installed, read_report
@@ -17,6 +19,7 @@ from torchbenchmark.errors import BenchmarkError
 _QUIET = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
 _EMPTY = "(from versions: none)"
 _NOT_THERE = "No matching distribution found"
+_DEFAULT_INDEX = re.compile(r"--index-url <url>[^\n]*?\(default:? (https?://[^\s)]+)\)")
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S.*)")
 
 
@@ -47,6 +50,26 @@ def download(
             ) from error
         raise
     return shop.wheels_in(out)
+
+
+def configured_index(python: Path) -> str:
+    """The index that pip asks where nobody names one: by its settings, or else its own default. Raises BenchmarkError.
+
+    pip's help is the one place that tells both; a login is left out of it, and belongs in ~/.netrc anyway."""
+    ended = subprocess.run(
+        [*_pip(python), "download", "--help"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env={**pip_variables(), "COLUMNS": "4000"},
+        check=False,
+    )
+    found = _DEFAULT_INDEX.search(ended.stdout)
+    if found is None:
+        raise BenchmarkError("pip does not tell which index it is configured to use; set `builds.index` in --config")
+    parts = urlsplit(found[1])
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/")
 
 
 def fill_environment(

@@ -19,6 +19,7 @@ from torchbenchmark.builds.eviction import shrink
 from torchbenchmark.builds.folders import contents_of, remove, size_of
 from torchbenchmark.builds.installation import verify_interpreter
 from torchbenchmark.builds.pip import fill_environment
+from torchbenchmark.builds.plain import distributions_in
 from torchbenchmark.builds.provider import BuildAddress, Request, WheelSource, digest
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.builds.target import ask_target
@@ -67,14 +68,16 @@ def provide(
     subject: str = "torch",
     python: Path | None = None,
     retry: bool = False,
+    plain: bool = False,
 ) -> ProvidedBuild:
     """The build that an address names, its interpreter verified: it imports torch and the subject and can measure.
 
-    `python` makes its virtual environment (default: this interpreter). `retry` tries again what failed before.
+    `python` makes its virtual environment (default: this interpreter). `retry` tries again what failed before. Of a
+    `plain` build no more is asked than that the subject is installed.
     Raises BuildNotFound, BuildUnavailable, BuildFailed (remembered), NoSpace, or BenchmarkError for a bad address.
     """
     subject = normalised_name(subject)
-    request = ask(cache, settings, subject=subject, python=python, retry=retry)
+    request = ask(cache, settings, subject=subject, python=python, retry=retry, plain=plain)
     address = parse_address(address, subject) if isinstance(address, str) else address
     with cache.telling_no_space():
         source = address.source(request)
@@ -120,14 +123,15 @@ def ask(
     subject: str = "torch",
     python: Path | None = None,
     retry: bool = False,
+    plain: bool = False,
 ) -> Request:
     named = python or Path(sys.executable)
     base = Path(shutil.which(named) or named).absolute()
-    return Request(normalised_name(subject), settings or BuildSettings(), cache, base, ask_target(base), retry)
+    return Request(normalised_name(subject), settings or BuildSettings(), cache, base, ask_target(base), retry, plain)
 
 
 def _provide_ready(interpreter: Path, address: BuildAddress, request: Request) -> ProvidedBuild:
-    verify_interpreter(interpreter, request.subject, "builds.requirements")
+    _verified(interpreter, request)
     leases = ExitStack()
     if (lease := lease_of(interpreter)) is not None:  # `torchbench build` has printed its path
         leases.enter_context(lease)
@@ -214,6 +218,7 @@ def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -
         "requirements": sorted(settings.requirements),
         "without_dependencies": sorted(settings.without_dependencies),
         "indexes": [settings.index, settings.extra_index],
+        **({"plain": True} if request.plain else {}),
     }
     key = digest(facts)
     folder = cache.environment_folder(key)
@@ -258,10 +263,10 @@ def _install(key: str, record: SourceRecord, folder: Path, shop: Workshop, reque
     )
     contents = contents_of(folder, (WHOLE, LOG))  # before its code runs for the first time
     try:
-        holds = verify_interpreter(folder / "bin" / "python", request.subject, "builds.requirements")
+        distributions = _verified(folder / "bin" / "python", request)
     except BenchmarkError as error:
         raise BuildFailed(str(error)) from error
-    _require_versions(record.wheels, holds.distributions)
+    _require_versions(record.wheels, distributions)
     cache.keep_environment(
         EnvironmentRecord(
             key=key,
@@ -282,11 +287,17 @@ def _damage(made: EnvironmentRecord, folder: Path, request: Request) -> str:
     if contents_of(folder, (WHOLE, LOG)) != made.contents:
         return "its files are not those that were installed (what models need belongs into `builds.requirements`)"
     try:
-        holds = verify_interpreter(folder / "bin" / "python", request.subject, "builds.requirements")
-        _require_versions(made.wheels, holds.distributions)
+        _require_versions(made.wheels, _verified(folder / "bin" / "python", request))
     except BenchmarkError as error:
         return str(error)
     return ""
+
+
+def _verified(interpreter: Path, request: Request) -> dict[str, str]:
+    """The distributions of an interpreter that can do what is asked of it. Raises BenchmarkError if it cannot."""
+    if request.plain:
+        return distributions_in(interpreter, request.subject)
+    return verify_interpreter(interpreter, request.subject, "builds.requirements").distributions
 
 
 def _require_versions(wheels: Sequence[CachedWheel], distributions: dict[str, str]) -> None:

@@ -27,6 +27,9 @@ class Request:
     base: Path  # the interpreter that makes the virtual environment
     target: Target  # what that is
     retry: bool = False
+    plain: bool = (
+        False  # for a command of the user's: it needs neither torch nor numpy, and the subject is not imported
+    )
 
     @property
     def platform(self) -> dict[str, str]:

@@ -51,6 +51,13 @@ class NightlySettings(_Settings):
     max_age_days: Annotated[int, Field(ge=0)] = 3
 
 
+class UrlSettings(_Settings):
+    """What comes along with a wheel at an address."""
+
+    # Templates with the placeholders of the address, filled with the same date or commit: torchvision, say.
+    beside: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+
+
 def _numpy() -> tuple[str, ...]:
     """What measuring needs and torch does not bring, in the version that this driver has."""
     return (f"numpy=={importlib.metadata.version('numpy')}",)
@@ -66,6 +73,9 @@ class BuildSettings(_Settings):
     without_dependencies: tuple[ExactRequirement, ...] = ()
     git: GitSettings = GitSettings()
     nightly: NightlySettings = NightlySettings()
+    url: UrlSettings = UrlSettings()
+    # Where the wheels of dates are: an address without its @date, `url:TEMPLATE` or `nightly:INDEX`.
+    dated: Annotated[str, Field(pattern=r"^(url|nightly):")] | None = None
 
 
 # Variables that would lead git into another repository than the one it is started in.

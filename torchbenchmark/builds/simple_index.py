@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from packaging.tags import Tag
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
 from torchbenchmark import __version__
@@ -40,6 +40,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.+!-]{1,255}")
 # here runs across a `<`, so a page is read in linear time whatever it holds.
 _ANCHOR = re.compile(r"""<a\s(?:[^<>"']|"[^"<]*"|'[^'<]*')*+>""", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}(?=T|$)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,57 @@ class IndexedWheel:
     yanked: bool
 
 
+@dataclass
+class IndexedVersion:
+    """A version that the index has."""
+
+    wheels: list[IndexedWheel]  # none where there is the source alone
+    uploaded: str = ""  # the first day of a file, as 2026-11-20, where the index tells
+    yanked: bool = True  # all that there is of it
+
+
 def read_page(index: str, package: str) -> list[IndexedWheel]:
     """The wheels of a package. Raises BenchmarkError naming index and package."""
-    url = f"{index}/{normalised_name(package)}/"
+    entries = _entries(index, package)
+    wheels = [wheel for entry in entries if (wheel := _wheel(package, entry)) is not None]
+    if not wheels:
+        raise BenchmarkError(
+            f"{_address(index, package)}: lists no wheel of {package}; is it the page of a simple package index?"
+        )
+    return wheels
+
+
+def read_versions(index: str, package: str) -> dict[Version, IndexedVersion]:
+    """The versions of a package, be they wheels or source alone. Raises BenchmarkError naming index and package."""
+    found: dict[Version, IndexedVersion] = {}
+    for entry in _entries(index, package):
+        wheel = _wheel(package, entry)
+        version = wheel.version if wheel is not None else _version_of_source(package, entry)
+        if version is None:
+            continue
+        there = found.setdefault(version, IndexedVersion([]))
+        there.wheels += [wheel] if wheel is not None else []
+        there.uploaded = min(filter(None, (there.uploaded, entry.uploaded)), default="")
+        there.yanked = there.yanked and entry.yanked
+    if not found:
+        raise BenchmarkError(
+            f"{_address(index, package)}: lists no version of {package}; is it the page of a simple package index?"
+        )
+    return found
+
+
+def _address(index: str, package: str) -> str:
+    return f"{index}/{normalised_name(package)}/"
+
+
+def _entries(index: str, package: str) -> "list[_Entry]":
+    url = _address(index, package)
     content, kind = _fetch(url, package, index)
     entries = _entries_of_json(content, url) if kind in JSON_TYPES else _entries_of_html(content)
     by_name = {entry.file: entry for entry in islice(entries, MOST_FILES + 1)}
     if len(by_name) > MOST_FILES:
         raise BenchmarkError(f"{url}: lists more than {MOST_FILES} files")
-    wheels = [wheel for entry in by_name.values() if (wheel := _wheel(package, entry)) is not None]
-    if not wheels:
-        raise BenchmarkError(f"{url}: lists no wheel of {package}; is it the page of a simple package index?")
-    return wheels
+    return list(by_name.values())
 
 
 @dataclass(frozen=True)
@@ -75,6 +115,18 @@ class _Entry:
     sha256: str | None = None
     requires_python: str = ""
     yanked: bool = False
+    uploaded: str = ""
+
+
+def _version_of_source(package: str, entry: _Entry) -> Version | None:
+    """The version of an entry that is the source of the package, if it is."""
+    if not _PLAIN_NAME.fullmatch(entry.file):
+        return None
+    try:
+        name, version = parse_sdist_filename(entry.file)
+    except (InvalidSdistFilename, InvalidVersion):
+        return None
+    return version if name == normalised_name(package) else None
 
 
 def _wheel(package: str, entry: _Entry) -> IndexedWheel | None:
@@ -112,11 +164,13 @@ def _entries_of_json(content: bytes, url: str) -> Iterator[_Entry]:
             hashes = file.get("hashes")
             sha256 = hashes.get("sha256") if isinstance(hashes, dict) else None
             requires = file.get("requires-python")
+            uploaded = _DAY.match(str(file.get("upload-time") or ""))
             yield _Entry(
                 file["filename"],
                 sha256 if isinstance(sha256, str) else None,
                 requires if isinstance(requires, str) else "",
                 file.get("yanked", False) not in (False, None),
+                uploaded[0] if uploaded else "",
             )
 
 

@@ -4,7 +4,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import ClassVar, Self
@@ -14,6 +14,7 @@ from torchbenchmark.builds.build_errors import BuildFailed
 from torchbenchmark.builds.download import download_file, file_name
 from torchbenchmark.builds.provider import SHA, Fetched, Request, WheelSource, source_key
 from torchbenchmark.builds.workshop import Workshop, sha256_of
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -74,16 +75,33 @@ class UrlAddress:
         return self
 
     def source(self, request: Request) -> WheelSource:
-        url = self.url(request.target.python)
+        url, *beside = self.urls(request)
         facts = {"provider": self.provider, "url": url, "sha256": self.sha256}
+        if beside:
+            facts["beside"] = beside
         key = source_key(facts)
 
         def make(shop: Workshop) -> Fetched:
             known = request.cache.source(key)
             etag = known.etag if known is not None and request.cache.has_wheels(known) else None
-            return self._get(url, shop, etag)
+            got = self._get(url, shop, None if beside else etag)
+            more = [wheel for other in beside for wheel in replace(self, sha256="")._get(other, shop, None).wheels]
+            return replace(got, wheels=(*got.wheels, *more)) if more else got
 
         return WheelSource(str(self), facts, make, lasting=bool(self.value or self.sha256))
+
+    def urls(self, request: Request) -> list[str]:
+        """All that is asked for: the address itself, then what comes along by the settings. Raises BenchmarkError."""
+        python = request.target.python
+        if not self.value:
+            return [self.url(python)]
+        beside = []
+        for template in request.settings.url.beside:
+            try:
+                beside.append(self.parse(f"{template}@{self.value}").url(python))
+            except ValueError as error:
+                raise BenchmarkError(f"`builds.url.beside` {error}") from error
+        return [self.url(python), *beside]
 
     def url(self, python: str) -> str:
         """The address that is asked, for a version of Python such as 3.12."""
@@ -105,7 +123,7 @@ class UrlAddress:
             return Fetched((), etag, unchanged=True)
         if self.sha256 and (found := sha256_of(path)) != self.sha256:
             raise BuildFailed(f"{url}: has the SHA-256 {found}, not {self.sha256}, which the address says")
-        wheels = (path,) if name.endswith(".whl") else _unpack(path, shop.folder / "unpacked", url)
+        wheels = (path,) if name.endswith(".whl") else _unpack(path, shop.folder / f"unpacked-{name}", url)
         return Fetched(wheels, got.etag)
 
 

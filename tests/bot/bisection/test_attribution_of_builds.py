@@ -14,6 +14,7 @@ from bot.bisection.account import Found, change_sentences
 from bot.bisection.attributing import Attributing
 from bot.bisection.document import Asked, Document
 from bot.bisection.git_range import GitRange
+from bot.bisection.provided import Provided
 from bot.bisection.report import markdown
 from bot.bisection.state import Rules, new_search, with_build
 from bot.bisection.verdict import Suspects, Verdict
@@ -65,9 +66,8 @@ def test_the_builds_of_a_culprit_are_profiled_and_after_a_kill_only_what_is_lack
     folder = tmp_path / "work"
     commits = GitRange(repository.folder, "c0", "c1")
     with ExitStack() as leases:
-        instrument = instruments.TestsInstrument(
-            repository.folder, run, settings, "cpu_time", tmp_path / "pairs", TerminalRounds(), leases
-        )
+        builds = Provided(commits, settings, run.subject, leases)
+        instrument = instruments.TestsInstrument(builds, run, "cpu_time", tmp_path / "pairs", TerminalRounds())
         attributing = Attributing(commits, store, instrument, folder, print)
         done = attributing.of(found)
         (said,) = change_sentences(done)

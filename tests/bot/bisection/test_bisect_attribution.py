@@ -220,7 +220,7 @@ def command(tmp_path, monkeypatch):
     PROFILER.asked.clear()
 
     def instrument(*arguments):
-        return MadeInstrument(repository.folder, None, None, "cpu_time", tmp_path, None, None)
+        return MadeInstrument(None, None, "cpu_time", tmp_path, None)
 
     monkeypatch.setattr(bisect_command, "_instrument", instrument)
     monkeypatch.setattr("torchbenchmark.cli.end_children_on_termination", lambda: None)

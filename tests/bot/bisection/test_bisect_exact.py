@@ -8,7 +8,7 @@ from small_repository import SmallRepository
 
 from bot import bisect
 from bot.bisection.document import Asked, End, Visit
-from bot.bisection.outcomes import numbered, shift_text, short, told
+from bot.bisection.outcomes import in_brief, numbered, shift_text, told
 from bot.bisection.script import CannotMeasure, exact_numbers
 from torchbenchmark.terminal import new_app, run_app
 
@@ -170,7 +170,7 @@ def test_what_changed_is_told_with_its_direction():
     assert shift_text(STATUS, ends("oom", why="of memory"), ends("ok")) == "oom: of memory -> ok (better)"
     assert shift_text(STATUS, ends("oom"), ends("timeout")) == "oom -> timeout"
     assert told(ends("ok", "crash", "ok")) == "ok in 2 of 3; crash in 1 of 3"
-    assert (short(ends("ok", "ok")), short(ends("ok", "crash"))) == ("ok in 2", "flaky: ok, crash in 2")
+    assert (in_brief(ends("ok", "ok")), in_brief(ends("ok", "crash"))) == ("ok in 2", "flaky: ok, crash in 2")
 
 
 def test_what_is_asked_otherwise_is_another_bisection():

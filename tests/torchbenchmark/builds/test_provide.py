@@ -11,10 +11,13 @@ import pytest
 from package_index import tiny_torch, wheel
 
 from torchbenchmark.builds import url as url_provider
+from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.build_errors import BuildFailed, BuildNotFound, BuildUnavailable
 from torchbenchmark.builds.cache import lease_of
 from torchbenchmark.builds.download import Downloaded
-from torchbenchmark.builds.provide import exact_address, named_build, provide
+from torchbenchmark.builds.presence import why_absent
+from torchbenchmark.builds.provide import ask, exact_address, named_build, provide
+from torchbenchmark.builds.settings import UrlSettings
 from torchbenchmark.environment import inspect_interpreter
 from torchbenchmark.errors import BenchmarkError
 
@@ -447,3 +450,59 @@ def test_a_lease_is_found_by_the_interpreter_of_a_build(index, cache, settings):
     assert lease_of(cache.environment_folder("0" * 64) / "bin" / "python") is None, "it was removed"
     assert lease_of(Path(sys.executable)) is None
     assert lease_of(Path(os.sep) / "python") is None
+
+
+def test_a_plain_build_needs_no_torch_and_is_another_environment(index, cache, settings):
+    """For a command of the user's: what it is called and what it imports is its own affair."""
+    index.add("oddname", "1.2", files={"other.py": "import not_there\n"})
+    plain = settings.model_copy(update={"requirements": ()})
+    with provide("release:oddname==1.2", cache, plain, subject="oddname", plain=True) as build:
+        assert sorted(path.name for path in build.interpreter.parent.parent.glob("lib/*/site-packages/*.py")) == [
+            "other.py"
+        ]
+    with pytest.raises(BuildFailed, match="torch cannot be imported"):
+        provide("release:oddname==1.2", cache, plain, subject="oddname")
+    provide("release:oddname==1.2", cache, plain, subject="oddname", plain=True).close()
+
+
+def test_wheels_of_the_same_date_come_along_and_one_that_is_missing_is_no_build(index, cache, settings):
+    name, content = torch_wheel("2.14.0.dev20261120")
+    other = "torchvision-0.29.0.dev20261120-py3-none-any.whl"
+    template = "url:" + offer(index, f"/w/{name}", content).replace("20261120", "{yyyymmdd}")
+    beside = f"{index.address}/w/{other}".replace("20261120", "{yyyymmdd}")
+    richer = settings.model_copy(update={"url": UrlSettings(beside=(beside,))})
+    with pytest.raises(BuildNotFound, match="torchvision"):
+        provide(f"{template}@{NIGHT}", cache, richer)
+    offer(index, f"/w/{other}", wheel("torchvision", "0.29.0.dev20261120", "py3-none-any", {"torchvision.py": ""}, ()))
+    with provide(f"{template}@{NIGHT}", cache, richer) as build:
+        assert held(build.interpreter)["torchvision"] == "0.29.0.dev20261120"
+    with provide(f"{template}@{NIGHT}", cache, settings) as plain:
+        assert "torchvision" not in held(plain.interpreter)
+    wrong = settings.model_copy(update={"url": UrlSettings(beside=("https://host/{sha}.whl",))})
+    with pytest.raises(BenchmarkError, match=r"`builds\.url\.beside` has \{sha\}"):
+        provide(f"{template}@{NIGHT}", cache, wrong)
+
+
+def test_what_cannot_be_had_is_told_without_getting_it_and_the_cache_counts(index, cache, settings):
+    nights = [f"2026-11-{day}" for day in (18, 19, 20, 21)]
+    for night in ("20261118", "20261120"):
+        name, content = torch_wheel(f"2.14.0.dev{night}")
+        offer(index, f"/w/{name}", content)
+    index.raw["/w/torch-2.14.0.dev20261119-py3-none-any.whl"] = (403, "text/html", b"")
+    index.raw["/w/torch-2.14.0.dev20261121-py3-none-any.whl"] = (405, "text/html", b"")
+    template = f"url:{index.address}/w/torch-2.14.0.dev{{yyyymmdd}}-py3-none-any.whl"
+    request = ask(cache, settings)
+
+    def absent(form: str) -> list[str]:
+        return why_absent([parse_address(f"{form}@{night}") for night in nights], request)
+
+    told = absent(template)
+    assert [bool(one) for one in told] == [False, True, False, False]  # the last cannot be told
+    assert told[1].endswith("is not there (HTTP 403)")
+    provide(f"{template}@2026-11-18", cache, settings).close()
+    del index.raw["/w/torch-2.14.0.dev20261118-py3-none-any.whl"]
+    assert [bool(one) for one in absent(template)] == [False, True, False, False]
+
+    index.add("torch", "2.14.0.dev20261120")
+    index.add("torch", "2.14.0.dev20261121", tag="cp311-cp311-win32")
+    assert [bool(one) for one in absent(f"nightly:{index.address}")] == [True, True, False, True]
