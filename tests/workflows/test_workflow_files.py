@@ -3,12 +3,15 @@
 import os
 import re
 import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from s3_servers import program
+
+from bot.elsewhere.closings import CLOSINGS
 
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
@@ -234,3 +237,13 @@ def test_what_is_filed_is_the_artifact_of_the_job_that_made_it_also_after_a_re_r
         assert job["outputs"]["issues"] == "${{ steps.issues.outputs.artifact-id }}"
         (upload,) = [step for step in job["steps"] if step.get("id") == "issues"]
         assert "upload-artifact" in upload["uses"] and "issues.json" in upload["with"]["path"]
+
+
+def test_the_answers_about_alerts_are_left_beside_those_of_the_night_and_never_by_a_second_runner():
+    def left_by(job: str) -> str:
+        (step,) = [one for one in jobs()["nightly.yml", job]["steps"] if one.get("name") == "Leave the answers"]
+        return step["with"]["path"].replace("${{ matrix.name }}", "confirm-1")
+
+    names = ("confirm-1.jsonl", f"confirm-1{CLOSINGS}.jsonl")
+    assert [fnmatch(name, left_by("confirm")) for name in names] == [True, True]
+    assert [fnmatch(name, left_by("confirm-again")) for name in names] == [False, False]
