@@ -33,7 +33,7 @@ EVIL = "mine::@everyone|`x`<b>"
 
 
 class Machine:
-    """Profiles in which one operator takes three times as long; killed or failing if that is said."""
+    """Profiles in which one operator takes twice as long; killed or failing if that is said."""
 
     def __init__(self) -> None:
         self.asked = []
@@ -43,7 +43,7 @@ class Machine:
         self.asked.append(wanted)
         if self.problem is not None:
             raise self.problem
-        base, head = ({**HOST, EVIL: (2, took)} for took in (200, 600))
+        base, head = ({**HOST, EVIL: (2, took)} for took in (200, 400))
         return Profiled("good", "slow", attribute([profiles((base,), (head,))]))
 
 

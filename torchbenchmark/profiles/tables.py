@@ -28,6 +28,7 @@ NOISE = "within noise"
 MOST_FOUND, LEAST_ROWS, MOST_KERNELS = 15, 6, 4
 LONGEST_KERNEL = 70
 MOST_NAMED = 3  # causes, in a line
+MANY_TIMES = 3.0  # as long: told so, and no more in percent
 _HEADINGS = ("where", "side", "base", "head", "change", "interval", "share", "count", "")
 _NUMBERS = _HEADINGS[2:8]
 _REMAINDER_TOLD = {
@@ -86,7 +87,11 @@ def brief(row: Row) -> str:
     share = f", {_percent(row.share)} of the change" if row.share is not None else ""
     if row.base <= 0 or row.head <= 0:
         return f"{name} {told(row)}, {signed(row.change)}{share}"
-    return f"{name} {100 * row.change / row.base:+.0f} % of its time{share}"
+    counted_so = next((verdict for verdict in row.verdicts if verdict.endswith("often")), "")
+    often = f" {counted_so} ({_count(row)})," if counted_so else ""
+    ratio = row.head / row.base
+    size = f"{ratio:.3g} times its time" if ratio >= MANY_TIMES else f"{100 * (ratio - 1):+.0f} % of its time"
+    return f"{name}{often} {size}{share}"
 
 
 def told(row: Row) -> str:

@@ -102,5 +102,8 @@ def test_a_cause_in_few_words_tells_by_how_much_of_its_time_and_of_the_change():
     assert re.fullmatch(r"aten::addmm \+4\d % of its time, \d+ % of the change", brief(slower.found()[0][1]))
     appeared = one_of((HOST,), ({**HOST, "aten::clone": (2, 300)},))
     assert re.match(r"aten::clone appeared, \+\d+(\.\d+)? µs, \d+ % of the change$", brief(appeared.found()[0][1]))
+    oftener = one_of((HOST,), ({**HOST, "aten::gelu": (32, 3200)},))
+    told = brief(oftener.found()[0][1])
+    assert re.match(r"aten::gelu called more often \(2 → 32\), 1[56](\.\d)? times its time, \d+ % of the change$", told)
     python = one_of((HOST, None, 300), (HOST, None, 500))
     assert brief(python.found()[0][1]).startswith("CPU-side: Python, +6")
