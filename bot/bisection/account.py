@@ -55,7 +55,9 @@ def sentence(found: Found) -> str:
         case "several culprits":
             return "several culprits: " + "; ".join(_suspect(found, one) for one in verdict.suspects)
         case "not reproduced":
-            return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
+            chance = f"probability of equal ends {verdict.nothing:.2f}"
+            why = f"; the search ended because {verdict.reason}" if is_doubtful(found) else ""
+            return f"not reproduced: {ends(found.document)} ({chance}){why}"
         case "environment":
             return (
                 f"environment, not a commit: {ends(found.document)}; beside the build differ: "
@@ -69,6 +71,11 @@ def sentence(found: Found) -> str:
                 f"budget spent ({verdict.reason}): the probability of equal ends is {verdict.nothing:.2f}"
                 f"{'; likeliest: ' + likeliest if likeliest else ''} of {counted(len(search.commits) - 1, 'commit')}"
             )
+
+
+def is_doubtful(found: Found) -> bool:
+    """Whether equal ends are told of at less than what is called likely."""
+    return found.verdict.nothing < found.document.search.rules.likely
 
 
 def merge_sentence(found: Found) -> str:

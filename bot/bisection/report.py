@@ -8,6 +8,7 @@ from bot.bisection.account import (
     change,
     cost,
     ends,
+    is_doubtful,
     merge_sentence,
     percent,
     sentence,
@@ -87,7 +88,7 @@ def markdown(found: Found, heading: str = "##") -> str:
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
         parts.append(f"{ends(found.document)[0].upper()}{ends(found.document)[1:]}.")
         parts.append(f"Probability that the ends are equal: {verdict.nothing:.2f}.")
-    if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
+    if verdict.reason and (verdict.kind not in ("not reproduced", "environment") or is_doubtful(found)):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
     parts += _table(found)
