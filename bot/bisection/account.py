@@ -64,7 +64,9 @@ def sentence(found: Found) -> str:
         case "not reproduced" if found.document.asked.exact:
             return f"not reproduced: {ends(found.document)}"
         case "not reproduced":
-            return f"not reproduced: {ends(found.document)} (probability of equal ends {verdict.nothing:.2f})"
+            chance = f"probability of equal ends {verdict.nothing:.2f}"
+            why = f"; the search ended because {verdict.reason}" if is_doubtful(found) else ""
+            return f"not reproduced: {ends(found.document)} ({chance}){why}"
         case "environment":
             return (
                 f"environment, not a {noun}: {ends(found.document)}; beside the build differ: "
@@ -84,6 +86,11 @@ def flaky_sentence(found: Found) -> str:
     """Commits whose runs disagree; empty if there are none."""
     texts = [f"{short(commit)} ({told(ends_of(found.document, commit))})" for commit in found.verdict.flaky]
     return f"flaky, and left out: {few(texts)}" if texts else ""
+
+
+def is_doubtful(found: Found) -> bool:
+    """Whether equal ends are told of at less than what is called likely."""
+    return found.verdict.nothing < found.document.search.rules.likely
 
 
 def merge_sentence(found: Found) -> str:

@@ -6,6 +6,7 @@ tried.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +22,13 @@ def build_chances(length: int, tried: Mapping[int, bool], asked: Array) -> Array
 
     The last of the places 0 ... length - 1, the bad end, is taken to build where it was not tried yet.
     """
-    known = {0: True, length - 1: True, **tried}
+    return _build_chances(length, tuple(tried.items()), tuple(asked.tolist()))
+
+
+@lru_cache(maxsize=16)  # from pair to pair of commits that are built, nothing of it changes
+def _build_chances(length: int, tried: tuple[tuple[int, bool], ...], asked_for: tuple[int, ...]) -> Array:
+    asked = np.array(asked_for, dtype=np.intp)
+    known = {0: True, length - 1: True, **dict(tried)}
     places = np.array(sorted(known))
     failed = np.array([not known[place] for place in places])
     share = np.repeat(SHARES, len(CORRELATIONS))[:, None]

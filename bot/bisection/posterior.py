@@ -9,6 +9,7 @@ single commit of their joint weight, in which the change is distributed by weigh
 
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import median
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def _posterior(
     pair_sd, shared_sd, smallest, nothing, further = settings
     share = _shares(weights, length)
     sites = [(place, values) for place, values in measured if place > 0]
-    unit = unit_of(pair_sd, shared_sd, float(np.median(sites[-1][1])))
+    unit = unit_of(pair_sd, shared_sd, float(median(sites[-1][1])))
     pair_sd = sd_on_grid(pair_sd, unit)
     smallest = smallest_on_grid(smallest, unit)
     curves = [level_curve(values, unit, pair_sd, shared_sd) for _, values in sites]

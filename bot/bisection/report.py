@@ -12,6 +12,7 @@ from bot.bisection.account import (
     closing_texts,
     cost,
     ends,
+    is_doubtful,
     merge_sentence,
     percent,
     sentence,
@@ -132,7 +133,7 @@ def markdown(found: Found, heading: str = "##", pictures: Pictures | None = None
     parts += [_follow_up(one) for one in found.follow_ups]
     if verdict.kind in ("not reproduced", "environment", "budget spent") and found.posterior is not None:
         parts += _ends(found)
-    if verdict.reason and verdict.kind not in ("not reproduced", "environment"):
+    if verdict.reason and (verdict.kind not in ("not reproduced", "environment") or is_doubtful(found)):
         parts.append(f"It ended because: {inline_code(verdict.reason)}")
     parts += [f"- {inline_code(text)}" for text in verdict.environment]
     parts += _table(found)

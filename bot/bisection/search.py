@@ -27,7 +27,7 @@ from bot.bisection.verdict import (
 CHANCES: Array = np.concatenate([[0.0], special.expit(np.linspace(-12, 12, 97)), [1.0]])
 TRIFLE = 1e-4  # bits that a visit to a commit may tell without being worth it
 SURE_THERE_IS_ONE = 0.05  # chance of equal ends under which commits between them are built
-EVEN = 0.5  # chance of equal ends above which they are called equal, if nothing but them was measured
+EVEN = 0.5  # chance of equal ends above which a last look calls them equal
 UNLOCATED = 0.05  # chance of more changes than are told of, at which a search may end
 LONGER_VISITS = 4  # a visit to a commit takes a quarter of the pairs that it has: few more would change little
 BUILDS_PER_BIT, BUILDS_BESIDE = 2, 24  # attempts that a search may take, by log2 of its commits
@@ -93,7 +93,7 @@ def _step_of_times(state: SearchState) -> Step:
     if known.nothing > SURE_THERE_IS_ONE:
         if at_end < rules.most_end_probes:
             return Probe(state.bad, max(rules.again, at_end // LONGER_VISITS))
-        if known.nothing > _enough_for_nothing(state):
+        if known.nothing > _enough_to_end_early(state):
             return Done(
                 equal_ends(
                     state,
@@ -104,7 +104,7 @@ def _step_of_times(state: SearchState) -> Step:
     if _is_located(state, known):
         return Done(found(state, known))
     if (spent := _spent(state)) is not None:
-        return Done(_when_spent(state, known, spent))
+        return Done(_at_last(state, known, spent, spent=True))
     return _end_again(state) or _most_telling(state, known)
 
 
@@ -137,15 +137,17 @@ def _is_located(state: SearchState, known: Posterior) -> bool:
     return bool(located.all()) and len(set(tops)) == len(tops) and more <= UNLOCATED
 
 
-def _when_spent(state: SearchState, known: Posterior, reason: str) -> Verdict:
-    if known.nothing > _enough_for_nothing(state):
-        return equal_ends(state, known, reason)
-    return found(state, known, reason, spent=True)
+def _at_last(state: SearchState, known: Posterior, reason: str, *, spent: bool = False) -> Verdict:
+    """The verdict when nothing more can be measured: the likelier of equal ends and a change."""
+    return equal_ends(state, known, reason) if known.nothing > EVEN else found(state, known, reason, spent=spent)
 
 
-def _enough_for_nothing(state: SearchState) -> float:
-    """The chance of equal ends above which a search may end with that. Once something between the ends was measured,
-    the ends had looked different before: that is not taken back for a little more than even odds."""
+def _enough_to_end_early(state: SearchState) -> float:
+    """The chance of equal ends above which a search ends with that before its budget is spent.
+
+    As long as only the ends were measured, their last pair is a last look. Once commits between them are, every step is
+    another look, and one of many is above even odds by luck: a step of the smallest size was lost so in one of twenty.
+    """
     ends = {0, len(state.commits) - 1}
     return EVEN if state.measured.keys() <= ends else state.rules.likely
 
@@ -179,7 +181,7 @@ def _most_telling(state: SearchState, known: Posterior) -> Step:
     open_ = ((happened > TRIFLE) & (happened < 1 - TRIFLE)).any(axis=0)
     candidates, happened = candidates[open_], happened[:, open_]
     if not candidates.size:
-        return Done(found(state, known, "no build tells more", spent=known.nothing > EVEN))
+        return Done(_at_last(state, known, "no build tells more"))
     places = candidates + 1
     runs = np.zeros(len(state.commits))
     runs[list(state.measured)] = [len(values) for values in state.measured.values()]
@@ -201,7 +203,7 @@ def _most_telling(state: SearchState, known: Posterior) -> Step:
     cost[~is_built] = rules.build_cost + chance * first
     best = int(np.argmax(bits / cost))
     if bits[best] < TRIFLE:
-        return Done(found(state, known, "no further build or pair tells more", spent=known.nothing > EVEN))
+        return Done(_at_last(state, known, "no further build or pair tells more"))
     commit = state.commits[places[best]]
     return Probe(commit, int(visit[best])) if is_built[best] else Build(commit)
 

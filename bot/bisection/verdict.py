@@ -45,8 +45,9 @@ def separable(state: SearchState) -> Array:
 
     A change at any other shows first at the next of these, and cannot be told from one there.
     """
-    useless = {place for place, ok in state.built.items() if not ok} | set(flaky_places(state))
-    return np.array([place - 1 for place in range(1, len(state.commits)) if place not in useless], dtype=np.intp)
+    useful = np.ones(len(state.commits), dtype=bool)
+    useful[[0, *(place for place, ok in state.built.items() if not ok), *flaky_places(state)]] = False
+    return np.flatnonzero(useful) - 1
 
 
 def sums_by_set(state: SearchState, change: Array) -> Array:

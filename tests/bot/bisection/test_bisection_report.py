@@ -1,6 +1,7 @@
 """What people are shown of a bisection: sentences, Markdown, JSON and a picture, of searches that are made up."""
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
@@ -48,6 +49,14 @@ def test_each_verdict_has_a_sentence_and_an_exit_code():
     assert "driver: 1 against 2" in told["environment"][0]
     assert told["ends not measurable"] == ("ends not measurable: the bad end has no build: told so", 2)
     assert told["budget spent"][1] == 3
+
+
+def test_equal_ends_that_are_not_likely_are_told_with_the_reason_for_ending_there():
+    clear, doubtful = found({}), found({})
+    doubtful = replace(doubtful, verdict=replace(doubtful.verdict, nothing=0.62, reason="480 pairs were measured"))
+    assert "ended because" not in sentence(clear) + markdown(clear)
+    assert "(probability of equal ends 0.62); the search ended because 480 pairs were measured" in sentence(doubtful)
+    assert "It ended because: `480 pairs were measured`" in markdown(doubtful)
 
 
 def test_of_a_speed_less_is_a_loss_and_the_interval_of_equal_ends_is_turned():

@@ -233,13 +233,17 @@ def test_what_was_measured_between_the_ends_is_not_taken_back_at_a_little_more_t
     assert isinstance(next_step(more), Probe)
 
 
-def test_a_search_whose_budget_is_spent_calls_the_ends_equal_only_where_that_is_likely():
-    spread = [0.005 + 0.01 * z for z in (-1.96, -1.28, -0.84, -0.52, -0.25, 0, 0, 0.25, 0.52, 0.84, 1.28, 1.96)]
+@pytest.mark.parametrize(("level", "kind"), [(0.005, "not reproduced"), (0.008, "budget spent")])
+def test_when_the_budget_is_spent_equal_ends_are_told_where_they_are_likelier_than_a_change(level, kind):
+    spread = [level + 0.01 * z for z in (-1.96, -1.28, -0.84, -0.52, -0.25, 0, 0, 0.25, 0.52, 0.84, 1.28, 1.96)]
     rules = Rules(pair_sd=0.01, shared_sd=0.001, most_probes=43)
     state = search(8, rules=rules)
     for commit in ("0", "8", "4"):
         state = with_build(state, commit, ok=True)
     state = with_probes(with_probes(state, "8", (spread * 4)[:40]), "4", [0.0, 0.001, -0.001])
-    assert posterior(state).nothing > 0.5
 
-    assert next_step(state).verdict.kind == "budget spent"
+    verdict = next_step(state).verdict
+    assert verdict.kind == kind
+    assert (verdict.nothing > 0.5) == (kind == "not reproduced")
+    assert verdict.nothing < state.rules.likely
+    assert verdict.reason == "43 pairs were measured"
