@@ -46,7 +46,9 @@ def register(app: typer.Typer) -> None:
 
 def bisect(
     repo: Annotated[Path | None, typer.Option(help="The repository; it is read, and never written.")] = None,
-    good: Annotated[str | None, typer.Option(help="A commit, branch or tag before the change.")] = None,
+    good: Annotated[
+        str | None, typer.Option(help="A commit, branch or tag before the change; or a version, or a date.")
+    ] = None,
     bad: Annotated[str | None, typer.Option(help="One after the change.")] = None,
     releases: Annotated[
         str | None, typer.Option(help="Instead of --repo: a package, whose versions --good and --bad are.")

@@ -11,6 +11,7 @@ from torchbenchmark.builds.cache import BuildCache
 from torchbenchmark.builds.provide import ProvidedBuild, provide
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.builds.source_commit import source_commit
+from torchbenchmark.environment import normalised_name
 
 MOST_READY = 3  # builds that the cache is kept from removing, where they can be got again
 
@@ -38,7 +39,11 @@ class Provided:
             return Made(commit=name, ok=False, reason=str(error), seconds=_since(began))
         source = ""
         if self.range.noun == "date":
-            paths = [BuildCache.open().wheel_path(wheel) for wheel in build.wheels if wheel.name == self.subject]
+            paths = [
+                BuildCache.open().wheel_path(wheel)
+                for wheel in build.wheels
+                if wheel.name == normalised_name(self.subject)
+            ]
             source = next(filter(None, map(source_commit, paths)), "")
         return Made(commit=name, ok=True, source=source, seconds=_since(began))
 

@@ -78,7 +78,7 @@ def test_the_date_that_slows_a_command_is_found_with_the_commits_that_it_brought
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_the_date_that_slows_a_test_is_found_by_pairs_of_builds(served, tmp_path):
     suite = tmp_path / "works.yaml"
     suite.write_text(

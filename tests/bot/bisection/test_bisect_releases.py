@@ -70,6 +70,7 @@ def torchbench(capsys) -> Callable[..., tuple[int, str, str]]:
     return run
 
 
+@pytest.mark.timeout(600)
 def test_the_version_that_got_slower_is_found_past_one_without_a_wheel_and_one_that_cannot_be_installed(
     index, tmp_path, torchbench
 ):
