@@ -152,7 +152,7 @@ class TestsInstrument:
         return profile_interpreters(
             dataclasses.replace(self.request, rounds=pairs, processes=1),
             {side: self._address(commit) for side, commit in sides.items()},
-            {side: self._provided(commit).interpreter for side, commit in sides.items()},
+            {side: self.provided(commit).interpreter for side, commit in sides.items()},
             out,
             self.reporter,
             traces=traces,

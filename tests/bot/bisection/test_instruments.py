@@ -1,6 +1,7 @@
 """What measures the commits of a bisection."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,13 +16,32 @@ from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import load_suite
 
+GOOD, CULPRIT = "a" * 40, "b" * 40
 
-def test_a_visit_asks_no_build_again_what_it_said_when_it_was_verified(tmp_path, monkeypatch):
+
+@pytest.fixture
+def holds() -> environment.Interpreter:
+    return environment.inspect_interpreter(Path(sys.executable))
+
+
+@pytest.fixture
+def instrument(tmp_path, monkeypatch, holds) -> Iterator[instruments.TestsInstrument]:
+    """Its builds are all this interpreter."""
+
+    def provide(address: str, *_: object, **__: object) -> ProvidedBuild:
+        return ProvidedBuild(address, Path(sys.executable), holds)
+
+    monkeypatch.setattr(instruments, "provide", provide)
+    monkeypatch.setenv("TORCHBENCH_BUILDS", str(tmp_path / "builds"))
+    request = RunRequest(suite=load_suite("smoke"), device="cpu")
+    with ExitStack() as leases:
+        yield instruments.TestsInstrument(
+            tmp_path, request, BuildSettings(), "cpu_time", tmp_path, TerminalRounds(), leases
+        )
+
+
+def test_a_visit_asks_no_build_again_what_it_said_when_it_was_verified(instrument, holds, monkeypatch):
     """Each answer takes an import of torch, and a bisection makes dozens of visits."""
-    holds = environment.inspect_interpreter(Path(sys.executable))
-    monkeypatch.setattr(
-        instruments, "provide", lambda address, *_, **__: ProvidedBuild(address, Path(sys.executable), holds)
-    )
     monkeypatch.setattr(environment, "ask_interpreter", lambda *_: pytest.fail("a build was asked again"))
     given = []
 
@@ -30,13 +50,19 @@ def test_a_visit_asks_no_build_again_what_it_said_when_it_was_verified(tmp_path,
         raise InterruptedError
 
     monkeypatch.setattr(instruments, "measure_pairs", measure_pairs)
-    monkeypatch.setenv("TORCHBENCH_BUILDS", str(tmp_path / "builds"))
-    request = RunRequest(suite=load_suite("smoke"), device="cpu")
-    with ExitStack() as leases:
-        instrument = instruments.TestsInstrument(
-            tmp_path, request, BuildSettings(), "cpu_time", tmp_path, TerminalRounds(), leases
-        )
-        with pytest.raises(InterruptedError):
-            instrument.measure("a" * 40, Visit(number=0, commit="b" * 40, n=3), lambda _: None)
+
+    with pytest.raises(InterruptedError):
+        instrument.measure(GOOD, Visit(number=0, commit=CULPRIT, n=3), lambda _: None)
 
     assert given == [{"base": holds, "head": holds}]
+
+
+def test_the_builds_of_a_culprit_and_its_parent_are_profiled(instrument, monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setattr(instruments, "profile_interpreters", lambda *arguments, **_: given.append(arguments[1:3]))
+
+    instrument.profile(GOOD, CULPRIT, 6, tmp_path / "profiled.jsonl", tmp_path / "traces")
+
+    ((addresses, pythons),) = given
+    assert addresses == {"base": f"git:{tmp_path}@{GOOD}", "head": f"git:{tmp_path}@{CULPRIT}"}
+    assert pythons == {"base": Path(sys.executable), "head": Path(sys.executable)}
