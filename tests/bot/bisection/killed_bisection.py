@@ -134,13 +134,13 @@ class Bisection:
         """That `began` to be built, or whose build `ended`, in their order."""
         return [line.split()[1] for line in self.journal.read_text().splitlines() if line.startswith(f"{what} ")]
 
-    def pairs_of(self, visit: int) -> list[str]:
+    def pairs_of(self, visit: int) -> list[dict]:
         """The pairs of a visit that are measured, as they lie in its file."""
         lines = [line for path in (self.folder / "work").glob(f"*/pairs/{visit:03}-*.jsonl") for line in _lines(path)]
-        return lines[1:]
+        return [json.loads(line) for line in lines[1:]]
 
-    def pairs(self) -> list[tuple[int, str]]:
-        """All that are measured, by visit."""
+    def pairs(self) -> list[tuple[int, dict]]:
+        """All that are measured, with the visit of each."""
         visits = [visit["number"] for visit in self.document["visits"]]
         return [(visit, pair) for visit in visits for pair in self.pairs_of(visit)]
 
