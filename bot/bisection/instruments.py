@@ -19,9 +19,9 @@ from torchbenchmark.paired.measurement import (
     NothingToCompare,
     PairsReporter,
     PairsRequest,
-    inspect_sides,
     measure_pairs,
     plan_pairs,
+    require_same_gpus,
 )
 from torchbenchmark.paired.noise_table import find_noise_table
 from torchbenchmark.paired.pair_series import log_ratios
@@ -125,10 +125,11 @@ class TestsInstrument:
 
     def measure(self, good: str, visit: Visit, keep: Keep) -> Visit:
         began = time.monotonic()
-        pythons = {"base": self.provided(good).interpreter, "head": self.provided(visit.commit).interpreter}
+        # As they were when they were verified: to ask them again would take two imports of torch a visit.
+        interpreters = {"base": self.provided(good).holds, "head": self.provided(visit.commit).holds}
         run = dataclasses.replace(self.request, rounds=visit.n, processes=1)
         request = PairsRequest(run, Side(self._address(good)), Side(self._address(visit.commit)))
-        interpreters = inspect_sides(request, pythons, run.subject)
+        require_same_gpus(request, interpreters)
         try:
             header = plan_pairs(request, interpreters, Registry(run.model_folders))
         except NothingToCompare as error:

@@ -32,7 +32,7 @@ from torchbenchmark.builds.workshop import (
     says_full,
     without_credentials,
 )
-from torchbenchmark.environment import normalised_name
+from torchbenchmark.environment import Interpreter, normalised_name
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.terminal import console
@@ -46,6 +46,8 @@ class ProvidedBuild:
 
     address: str  # exact: the same build tomorrow
     interpreter: Path
+    # What it said when it was verified: asked again, it would import torch once more. A plain one is not asked.
+    holds: Interpreter | None
     wheels: tuple[CachedWheel, ...] = ()  # its own; none where it was there already (venv)
     source: SourceRecord | None = None  # with the wheels, what another cache needs to have the build
     _leases: ExitStack = field(default_factory=ExitStack, repr=False)
@@ -131,11 +133,11 @@ def ask(
 
 
 def _provide_ready(interpreter: Path, address: BuildAddress, request: Request) -> ProvidedBuild:
-    _verified(interpreter, request)
+    holds, _ = _verified(interpreter, request)
     leases = ExitStack()
     if (lease := lease_of(interpreter)) is not None:  # `torchbench build` has printed its path
         leases.enter_context(lease)
-    return ProvidedBuild(str(address.exact(request)), interpreter, _leases=leases)
+    return ProvidedBuild(str(address.exact(request)), interpreter, holds, _leases=leases)
 
 
 class _WheelsAreGone(Exception):
@@ -149,14 +151,15 @@ def _provide_cached(source: WheelSource, request: Request) -> ProvidedBuild:
             record = _wheels_of(source, request, leases, wanted=attempt > 0)
             _require_subject(record, request)
             try:
-                key, interpreter = _environment_of(record, request, leases)
+                key, holds = _environment_of(record, request, leases)
             except _WheelsAreGone:
                 continue
             cache.touch_wheels(record.wheels)  # after the environment, which is the sooner made anew and goes first
             keep = {f"environment-{key}", *(f"wheel-{wheel.sha256}" for wheel in record.wheels)}
             if removed := shrink(cache, keep=keep):
                 console.print(f"{cache.folder}: removed {len(removed)} entries to keep its size", markup=False)
-            return ProvidedBuild(source.address, interpreter, record.wheels, record, leases.pop_all())
+            interpreter = cache.environment_folder(key) / "bin" / "python"
+            return ProvidedBuild(source.address, interpreter, holds, record.wheels, record, leases.pop_all())
     raise BenchmarkError(
         f"{cache.folder}: the wheels of {source.address} vanish as soon as they are there; who does it?"
     )
@@ -206,8 +209,8 @@ def _make(source: WheelSource, known: SourceRecord | None, shop: Workshop, cache
     return record
 
 
-def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -> tuple[str, Path]:
-    """The key and the interpreter of the virtual environment with these wheels."""
+def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -> tuple[str, Interpreter | None]:
+    """The key of the virtual environment with these wheels, and what it holds."""
     cache, settings = request.cache, request.settings
     facts = {
         "kind": "environment",
@@ -222,13 +225,14 @@ def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -
     }
     key = digest(facts)
     folder = cache.environment_folder(key)
-    interpreter = folder / "bin" / "python"
     with cache.making(f"environment-{key}") as lock:
-        made = cache.environment(key)
-        if made is not None and (why := _damage(made, folder, request)):
-            console.print(f"{folder}: {why}; making it anew", markup=False, style="yellow")
-            made = None
-        if made is None:
+        holds, is_whole = None, False
+        if (made := cache.environment(key)) is not None:
+            try:
+                holds, is_whole = _undamaged(made, folder, request), True
+            except BenchmarkError as error:
+                console.print(f"{folder}: {error}; making it anew", markup=False, style="yellow")
+        if not is_whole:
             _refuse_what_failed(key, request)
             with cache.unused(f"environment-{key}") as unused:
                 if not unused:
@@ -236,16 +240,16 @@ def _environment_of(record: SourceRecord, request: Request, leases: ExitStack) -
                 remove(folder)
             try:
                 with _remembered(key, record.address, request, lock) as shop:
-                    _install(key, record, folder, shop, request)
+                    holds = _install(key, record, folder, shop, request)
             except BaseException:
                 remove(folder)
                 raise
         leases.enter_context(cache.use(f"environment-{key}"))
         cache.touch(key)
-    return key, interpreter
+    return key, holds
 
 
-def _install(key: str, record: SourceRecord, folder: Path, shop: Workshop, request: Request) -> None:
+def _install(key: str, record: SourceRecord, folder: Path, shop: Workshop, request: Request) -> Interpreter | None:
     cache, settings = request.cache, request.settings
     paths = cache.checked_wheels(record.wheels)
     if paths is None:
@@ -263,7 +267,7 @@ def _install(key: str, record: SourceRecord, folder: Path, shop: Workshop, reque
     )
     contents = contents_of(folder, (WHOLE, LOG))  # before its code runs for the first time
     try:
-        distributions = _verified(folder / "bin" / "python", request)
+        holds, distributions = _verified(folder / "bin" / "python", request)
     except BenchmarkError as error:
         raise BuildFailed(str(error)) from error
     _require_versions(record.wheels, distributions)
@@ -280,24 +284,27 @@ def _install(key: str, record: SourceRecord, folder: Path, shop: Workshop, reque
         ),
         shop.log,
     )
+    return holds
 
 
-def _damage(made: EnvironmentRecord, folder: Path, request: Request) -> str:
-    """What is wrong with an environment that was whole once; empty if nothing is."""
+def _undamaged(made: EnvironmentRecord, folder: Path, request: Request) -> Interpreter | None:
+    """What an environment holds that was whole once. Raises BenchmarkError if it is not as it was."""
     if contents_of(folder, (WHOLE, LOG)) != made.contents:
-        return "its files are not those that were installed (what models need belongs into `builds.requirements`)"
-    try:
-        _require_versions(made.wheels, _verified(folder / "bin" / "python", request))
-    except BenchmarkError as error:
-        return str(error)
-    return ""
+        raise BenchmarkError(
+            "its files are not those that were installed (what models need belongs into `builds.requirements`)"
+        )
+    holds, distributions = _verified(folder / "bin" / "python", request)
+    _require_versions(made.wheels, distributions)
+    return holds
 
 
-def _verified(interpreter: Path, request: Request) -> dict[str, str]:
-    """The distributions of an interpreter that can do what is asked of it. Raises BenchmarkError if it cannot."""
+def _verified(interpreter: Path, request: Request) -> tuple[Interpreter | None, dict[str, str]]:
+    """What an interpreter holds that can do what is asked of it, and its distributions; of a plain one those alone.
+    Raises BenchmarkError if it cannot."""
     if request.plain:
-        return distributions_in(interpreter, request.subject)
-    return verify_interpreter(interpreter, request.subject, "builds.requirements").distributions
+        return None, distributions_in(interpreter, request.subject)
+    holds = verify_interpreter(interpreter, request.subject, "builds.requirements")
+    return holds, holds.distributions
 
 
 def _require_versions(wheels: Sequence[CachedWheel], distributions: dict[str, str]) -> None:

@@ -505,7 +505,11 @@ def inspect_sides(request: PairsRequest, pythons: Mapping[SideName, Path], subje
         if python not in asked:
             asked[python] = environment.inspect_interpreter(python, subject)
     found = {name: asked[pythons[name]] for name in SIDES}
-    base, head = (found[name].gpus for name in SIDES)
+    require_same_gpus(request, found)
+    return found
+
+
+def require_same_gpus(request: PairsRequest, interpreters: Mapping[SideName, Interpreter]) -> None:
+    base, head = (interpreters[name].gpus for name in SIDES)
     if request.run.device == "cuda" and base != head:
         raise BenchmarkError(f"base sees the GPUs {', '.join(base) or 'none'}, head {', '.join(head) or 'none'}")
-    return found

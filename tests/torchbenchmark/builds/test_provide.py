@@ -123,6 +123,9 @@ def test_a_subject_other_than_torch_is_built_with_the_torch_that_the_address_nam
     index.add("torchao", "0.15.0", files={"torchao/__init__.py": "", "torchao/version.py": ""})
     with provide("release:torchao==0.15.0,torch==2.13.0", cache, settings, subject="torchao") as build:
         found = inspect_interpreter(build.interpreter, "torchao")
+        assert build.holds == found
+    with provide("release:torchao==0.15.0,torch==2.13.0", cache, settings, subject="torchao") as again:
+        assert again.holds == found
     assert (found.build.subject, found.build.version) == ("torchao", "0.15.0")
     with pytest.raises(BuildFailed, match="and no torchaudio, which is the subject"):
         provide("release:torchao==0.15.0,torch==2.13.0", cache, settings, subject="torchaudio")
