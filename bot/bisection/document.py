@@ -47,6 +47,7 @@ class Asked(_Schema):
     most_pairs: int | None = None
     prior: Literal["flat", "paths"] = "flat"
     compared: Literal["times", "counts", "status"] = "times"  # counts and statuses exactly, by runs that agree
+    again: str = ""  # which verdict on an alert is not to be taken: then nothing is taken from before it
 
     @property
     def exact(self) -> bool:
