@@ -16,7 +16,7 @@ from baselines.policy import Policy, load_policy
 from baselines.runs import store_run
 from baselines.store import Store, open_store
 from bot.canary import store_canaries
-from bot.conclusion import conclude
+from bot.conclusion import Bisect, conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
@@ -155,13 +155,22 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     closings = partial(confirm_closings_here, config, store) if config.confirm else None
     attribute = partial(attribute_here, config, store) if config.confirm else None
-    spent = time.monotonic() - began
-    code = conclude(config, store, policy, run, open_tracker(config), spent, confirm, closings, attribute)
+    bisect = _bisect(config, store)
+    tracker, spent = open_tracker(config), time.monotonic() - began
+    code = conclude(config, store, policy, run, tracker, spent, confirm, closings, attribute, bisect)
     shutil.rmtree(config.work / ASKS, ignore_errors=True)
     for path in not_stored:  # only now: until the night is concluded, its next start tries to store them again
         aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
         console.print(f"canaries that could not be stored are kept as {aside}", markup=False)
     return code
+
+
+def _bisect(config: NightlyConfig, store: Store) -> Bisect | None:
+    if config.bisect is None:
+        return None
+    from bot.culprits.of_night import bisect_tonight
+
+    return partial(bisect_tonight, config, store)
 
 
 def _store_canaries(store: Store, file: Path) -> list[Path]:
