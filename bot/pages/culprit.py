@@ -40,6 +40,7 @@ def render_culprit(facts: CulpritFacts) -> str:
     """The paragraph, on one line of Markdown."""
     where = f"bisected on {facts.date} from `{facts.good[:SHORT]}` (good) to `{facts.bad[:SHORT]}` (bad)"
     changes = "; ".join(map(_change, facts.changes))
+    ends = inline_code(facts.ends)
     merge = f" Of the merge: {inline_code(facts.of_merge)}." if facts.of_merge else ""
     match facts.verdict:
         case "culprit":
@@ -50,9 +51,9 @@ def render_culprit(facts: CulpritFacts) -> str:
             return f"**There are {len(facts.changes)} culprits:** {changes}; {where}."
         case "environment":
             differs = "; ".join(map(inline_code, facts.environment))
-            return f"**Not a commit, but the environment:** {facts.ends}. Beside the build differ: {differs}; {where}."
+            return f"**Not a commit, but the environment:** {ends}. Beside the build differ: {differs}; {where}."
         case "not reproduced":
-            return f"**Not reproduced by builds of the commits:** {facts.ends}; {where}."
+            return f"**Not reproduced by builds of the commits:** {ends}; {where}."
         case "budget spent":
             likeliest = f" Likeliest: {changes}." if changes else ""
             return f"**The budget of its bisection was spent** ({inline_code(facts.reason)}; {where}).{likeliest}"

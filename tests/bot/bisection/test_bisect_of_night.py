@@ -6,12 +6,13 @@ from functools import partial
 
 import pytest
 from alert_of_commits import KEY, alert_of, keep_alert, made_up, run_of_commit, store_of, stored_alert
-from night_factory import A, B, night_of
+from night_factory import A, B, night_of, run_of
 from small_repository import SmallRepository
 
 from baselines.policy import load_policy
 from baselines.runs import store_run
 from baselines.store import open_store
+from bot import nightly
 from bot.bisect_settings import BisectSettings
 from bot.conclusion import conclude
 from bot.config import NightlyConfig, load_config
@@ -152,6 +153,19 @@ def test_a_night_files_first_and_then_what_its_bisection_has_found(night, tmp_pa
     said = capsys.readouterr().out
     assert "culprit: " in said.rpartition("nightly smoke")[2]
     assert said.rstrip().splitlines()[-1].startswith("verdict: regression")
+
+
+def test_a_night_of_long_ago_leaves_its_bisections_to_tonight(night, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(nightly, "_bisect", lambda *_: asked.append("asked"))
+    config = night.config.model_copy(update={"confirm": False})
+    config.work.mkdir()
+    given = (config, open_store(config.store), load_policy("default"), run_of(0, {A: 1.0}), tmp_path / "tonight", 0.0)
+
+    assert nightly._finish(*given) == 0
+    assert asked == []
+    assert nightly._store_and_conclude(*given) == 0
+    assert asked == ["asked"]
 
 
 def test_the_repository_of_a_configuration_is_relative_to_it_and_no_repository_means_no_bisection(tmp_path):

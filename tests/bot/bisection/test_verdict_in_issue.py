@@ -51,13 +51,12 @@ BOTH = f"`aaaaaaaaaaaa` {SHOWN}, `bbbbbbbbbbbb` {SHOWN} and 3 more (`+8.1 % (wor
             f"**There are 2 culprits:** {NAMED}; {NAMED}; {WHERE}.",
         ),
         (
-            verdict("environment", ends="the ends show nothing", environment=(HOSTILE, "kernel")),
-            f"**Not a commit, but the environment:** the ends show nothing. Beside the build differ: {SHOWN}; "
-            f"`kernel`; {WHERE}.",
+            verdict("environment", ends=HOSTILE, environment=(HOSTILE, "kernel")),
+            f"**Not a commit, but the environment:** {SHOWN}. Beside the build differ: {SHOWN}; `kernel`; {WHERE}.",
         ),
         (
-            verdict("not reproduced", ends="the ends show nothing"),
-            f"**Not reproduced by builds of the commits:** the ends show nothing; {WHERE}.",
+            verdict("not reproduced", ends=HOSTILE),
+            f"**Not reproduced by builds of the commits:** {SHOWN}; {WHERE}.",
         ),
         (
             verdict("budget spent", reason="9 builds", changes=(change(ONE),)),
