@@ -131,10 +131,11 @@ def conclude(
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
     With `confirm` only what it confirms twice is filed; without, what the limits say. With `confirm_closings` an alert
-    is closed only when pairs do not show its change any more; with `attribute` what is filed as slower is profiled. With
-    `bisect` the commits of open alerts are looked for when all is filed, and filed then. Is repeated when another shard
-    of the run has come: the run is then all that is stored of it. A night before that was killed when it was confirmed
-    and not filed yet is concluded first.
+    is closed only when pairs do not show its change any more; with `attribute` what is filed as slower is profiled; and
+    with `bisect` the commits of open alerts are looked for when all is filed, and filed then.
+
+    Is repeated when another shard of the run has come: the run is then all that is stored of it. A night before that
+    was killed when it was confirmed and not filed yet is concluded first.
     """
     if confirm is not None:
         conclude_left(config, store, policy, run, tracker)
