@@ -1,7 +1,6 @@
 """The steps of `.github/workflows/bisect-round.yml`: a round of a bisection, each job on a machine of its own."""
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -103,7 +102,6 @@ def measure_command(
 
     end_children_on_termination()
     forget_command_files()  # the builds are not ours
-    os.environ.pop("GITHUB_TOKEN", None)
     with step("bisect: measure"):
         why = measure(load_config(config), question, made, into, out, minutes)
     annotate("notice", "bisect", why)

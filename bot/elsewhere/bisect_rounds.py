@@ -69,18 +69,22 @@ class Repository:
 
     def __post_init__(self) -> None:
         """Raises BotError for what is no repository."""
+        self._address("main")
+
+    def _address(self, revision: str) -> GitAddress:
         try:
-            GitAddress.parse(f"{self.where}@main")
+            return GitAddress.parse(f"{self.where}@{revision}")
         except ValueError as error:
-            raise BotError(f"--repo {self.where[:100]!a}: {error}") from error
+            raise BotError(f"{self.where[:100]!a} at {revision[:100]!a}: {error}") from error
 
     def fetched(self, *revisions: str) -> Path:
         """A repository of this machine that has the revisions, as far as that one has them."""
-        address = GitAddress.parse(f"{self.where}@main")
+        address = self._address("main")
         if address.is_local and not self.where.startswith("file:"):
             return Path(self.where)
         mirror = Mirror(address.repository, address.is_local, request_of_cache(BuildCache.open(), None))
         for revision in revisions:
+            self._address(revision)
             try:
                 mirror.commit(revision)
             except BuildNotFound:
@@ -257,7 +261,10 @@ def decide(config: NightlyConfig, store: Store, path: Path, digest: str, answer:
     document: Document | None = question.document
     if not question.is_over:
         try:
-            document = with_answer(question, read_answer(answer, digest))
+            given = read_answer(answer, digest)
+            if not (given.builds or given.visits or given.left_out):
+                raise BotError("nothing was built or measured: see the building jobs")
+            document = with_answer(question, given)
         except BotError as error:
             problem = str(error)
     alert = _commission(store, question, document)

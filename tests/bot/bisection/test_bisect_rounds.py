@@ -218,6 +218,16 @@ def test_no_answer_is_told_and_another_question_is_refused(rounds, store, capsys
         bisect_rounds.decide(config, store, Path("question.json"), asked["digest"], rounds.answer, None)
 
 
+def test_a_round_in_which_no_builder_has_built_anything_is_the_last(rounds, store, capsys):
+    asked = rounds.ask()
+    rounds.measure()
+
+    assert rounds.decide(asked)["again"] == ""
+
+    assert "nothing was built or measured" in capsys.readouterr().out
+    assert store.list("bisections/") == []
+
+
 def test_a_round_whose_bisection_has_gone_on_meanwhile_changes_nothing(rounds, store):
     first = rounds.ask()
     rounds.build(first)
@@ -245,7 +255,9 @@ def test_a_measuring_job_that_was_killed_goes_on_with_what_it_has(rounds, store)
     ("options", "told"),
     [
         (("--repo=",), "TORCHBENCH_BISECT_REPO"),
-        (("--repo=-x",), "--repo '-x'"),
+        (("--repo=-x",), "'-x' at 'main'"),
+        (("--repo=https://example.invalid/x", "--good=--x", "--bad=b", f"--tests={A}"), "at '--x'"),
+        (("--repo=https://example.invalid/x", "--good=a b", "--bad=b", f"--tests={A}"), "at 'a b'"),
         (("--repo=.", "--good=c0"), "name either an alert, or all of a good end, a bad end and tests"),
         (("--repo=.", f"--signal={KEY}", "--good=a", "--bad=b", "--tests=c"), "name either an alert"),
     ],
