@@ -42,7 +42,9 @@ def store_night(folder: Path, day: int, commit: str, **facts: str) -> None:
     known = {"cpu": "a CPU", **facts}
     header = run.header.model_copy(
         update={
-            "build": run.header.build.model_copy(update={"commit": commit, "subject": "worksteps"}),
+            "build": run.header.build.model_copy(
+                update={"commit": commit, "subject": "worksteps", "wheels": {"worksteps": str(day), "torch": "2.12.0"}}
+            ),
             "environment": Environment(fingerprint=str(sorted(known.items())), facts=known),
             "measuring": run.header.measuring.model_copy(update={"threads": 1, "budget_s": 0.1}),
         }
