@@ -1,6 +1,5 @@
 """The command `bisect`: which commit, release or date of a range changed what is measured."""
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -12,31 +11,35 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
-from baselines.store import open_store
+from baselines.store import Store, open_store
 from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.environment import normalised_name
-from torchbenchmark.grid import GridOptions, choose, kinds_and_globs
 from torchbenchmark.paired.cli import require_writable, write_text
-from torchbenchmark.planning import RunRequest
-from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.terminal import console
 
 if TYPE_CHECKING:
     from bot.bisection.account import Found
     from bot.bisection.document import Asked
+    from bot.bisection.git_range import GitRange
     from bot.bisection.instruments import Instrument
     from bot.bisection.ranges import Range
+    from bot.culprits.signal_range import SignalRange
+    from bot.github.alert import Alert
 
 FEWEST_CLOSING, CLOSING = 6, 12  # as in bisection/closing.py, which takes a second to load
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
 DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
-WORKTREES, PAIRS, SCRATCH, STORE = "worktrees", "pairs", "scratch", "store"
+WORKTREES, SCRATCH, STORE = "worktrees", "scratch", "store"
 REVERTS, ATTRIBUTION, EMPTY = "reverts", "attribution", "empty"
 
+_NEEDED = (
+    "bisect needs one of --repo PATH, --releases PACKAGE and --dates; --good A, --bad B; and either --measure CMD or "
+    "--tests TEST; or --repo PATH and --from-signal ID; or --simulate"
+)
 Seconds = Annotated[float, typer.Option(min=0.001, help="Seconds.")]
 
 
@@ -72,6 +75,16 @@ def bisect(
         Path | None,
         typer.Option("--in", help="Of --releases, --dates and --wheels: the folder that --measure runs in."),
     ] = None,
+    from_signal: Annotated[
+        str | None,
+        typer.Option(
+            help="An alert or a confirmed signal in --store (or that of --config): its ends, tests, channel and "
+            "subject are taken, and the verdict is written to it."
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Of --from-signal: also an alert that has a verdict, from the start.")
+    ] = False,
     build: Annotated[
         str | None,
         typer.Option(
@@ -97,8 +110,8 @@ def bisect(
         list[str] | None,
         typer.Option("--tests", "--test", help="Tests of the suite instead of --measure (may be repeated)."),
     ] = None,
-    suite: Annotated[str, typer.Option(help="Of --tests: the suite that they are of.")] = "smoke",
-    device: Annotated[str, typer.Option(help="Of --tests: cpu or cuda.")] = "cpu",
+    suite: Annotated[str | None, typer.Option(help="Of --tests: the suite that they are of (default: smoke).")] = None,
+    device: Annotated[str | None, typer.Option(help="Of --tests: cpu or cuda (default: cpu).")] = None,
     channel: Annotated[
         str | None,
         typer.Option(help="Of --tests: what is compared (default: cpu_time, on cuda gpu_time); counts exactly."),
@@ -175,12 +188,13 @@ def bisect(
     """
     if simulate:
         return _simulate(group, replicates, seed, out)
+    if again and from_signal is None:
+        raise BotError("--again: is of --from-signal; without that, name another --store to begin anew")
     ways = (repo is not None) + (releases is not None) + dates
-    if ways != 1 or good is None or bad is None or (measure is None) == (not tests):
-        raise BotError(
-            "bisect needs one of --repo PATH, --releases PACKAGE and --dates; --good A, --bad B; and either "
-            "--measure CMD or --tests TEST; or --simulate"
-        )
+    if ways != 1 or (from_signal is not None and (repo is None or (measure is not None and tests))):
+        raise BotError(_NEEDED)
+    if from_signal is None and (good is None or bad is None or (measure is None) == (not tests)):
+        raise BotError(_NEEDED)
     from bot.bisection.account import EXIT_CODES
     from bot.bisection.attributing import Attributing
     from bot.bisection.date_range import DateRange
@@ -194,6 +208,7 @@ def bisect(
     from bot.bisection.release_range import ReleaseRange
     from bot.bisection.reverting import Reverts
     from bot.bisection.whole import Whole, alone_in
+    from bot.culprits.tests_of_suite import digest, with_command
     from torchbenchmark.cli import device_named, end_children_on_termination
 
     _require_fitting(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
@@ -213,16 +228,28 @@ def bisect(
 
         require_matplotlib()
     chosen = load_config(config) if config is not None else NightlyConfig()
+    signal = None
+    if from_signal is not None:
+        from bot.culprits.signal_range import find_alert, range_of
+
+        store = store or (chosen.store if config is not None else None)
+        if store is None:
+            raise BotError("--from-signal: name the --store that has it, or the --config that names that")
+        alert = find_alert(open_store(store, must_exist=True), from_signal)
+        if alert.verdict is not None and not again:
+            return _known(alert)
+        signal = range_of(open_store(store), alert, tests=() if measure else tests or (), channel=channel)
     settings = chosen.builds
     if measure is not None and "requirements" not in settings.model_fields_set:
         settings = settings.model_copy(update={"requirements": ()})  # numpy is what measuring tests needs
     commits: Range
     if repo is not None:
-        commits = GitRange(repo, good, bad, wheels)
-    elif releases is not None:
+        commits = _range(repo, good, bad, wheels, signal)
+    elif releases is not None and good is not None and bad is not None:
         commits = ReleaseRange(releases, good, bad, settings, pre=pre)
         subject = commits.package
     else:
+        assert good is not None and bad is not None
         address = wheels or settings.dated
         if address is None:
             raise BotError("--dates: say where the wheels are, by --wheels or `builds.dated` in --config")
@@ -237,9 +264,9 @@ def bisect(
                 measure,
                 higher_is_better,
                 tests,
-                suite,
+                suite or "smoke",
                 models,
-                device,
+                device or "cpu",
                 channel,
                 subject,
                 threads,
@@ -262,6 +289,7 @@ def bisect(
         prior=_prior(prior),
         compared="counts" if exact else "status" if fails or status else "times",
         noun=commits.noun,
+        again=_verdict_before(signal) if again else "",
     )
     if repo is None or wheels is not None:
         asked = asked.model_copy(
@@ -271,27 +299,30 @@ def bisect(
                 "wheels": "" if isinstance(commits, ReleaseRange) else commits.wheels or "",
                 "folder": str(run_in.absolute()) if run_in is not None else "",
                 "subject": normalised_name(subject or chosen.subject),
-                "builds": _digest(settings, ()),
+                "builds": digest(settings, ()),
             }
         )
-    if build is not None:
-        git = settings.git.model_copy(update={"command": build, "timeout_s": build_timeout})
-        settings = settings.model_copy(update={"git": git})
-    if tests:
-        what = "" if status else _channel(channel, device)
+    settings = with_command(settings, build, build_timeout)
+    models = models or (list(chosen.models) if signal is not None else [])
+    if measure is None:
+        device = device_named(device or (signal.bad.device if signal is not None else "cpu"))
+        status = status or (signal is not None and signal.compared == "status" and channel is None)
+        what = "" if status else _channel(channel or (signal.channel if signal is not None else None), device)
         asked = asked.model_copy(
             update={
-                "tests": tuple(tests),
-                "suite": suite,
-                "device": device_named(device),
+                "tests": tuple(tests or ()),
+                "suite": suite or "smoke",
+                "device": device,
                 "channel": what,
                 "compared": "status" if status else "counts" if CHANNELS[what].exact else "times",
                 "subject": subject or chosen.subject,
                 "threads": threads,
                 "budget_s": budget,
-                "builds": _digest(settings, models or ()),
+                "builds": digest(settings, models),
             }
         )
+        if signal is not None:
+            asked = _by_signal(asked, signal, chosen, suite, subject)
     if asked.exact and beyond is not None:
         raise BotError("--beyond: is of times; what is compared exactly differs or does not")
     folder = _work_folder(work, commits) / asked.key
@@ -318,10 +349,14 @@ def bisect(
     with ExitStack() as leases:
         leases.enter_context(alone_in(folder))
         limits = (build_timeout, measure_timeout)
-        instrument = _instrument(asked, commits, folder, settings, tuple(models or ()), limits, leases)
+        where = None if signal is None else signal.alert.machine_class
+        instrument = _instrument(asked, commits, folder, settings, tuple(models), limits, leases, where)
         revert = Reverts(commits.folder, folder / REVERTS, leases) if _is_built_here(commits) else None
         with TerminalView(commits.subjects) as view:
-            found = Whole(asked, commits, opened, instrument, view, revert, closing).run()
+            environment = () if signal is None else signal.environment
+            found = Whole(asked, commits, opened, instrument, view, revert, closing, environment).run()
+        if signal is not None:  # the verdict, however the profiling ends
+            _write_to_alert(opened, signal.alert, found)
         if isinstance(instrument, TestsInstrument) and not no_attribution:
             _write(found, json_file, markdown_file)  # the verdict, however the profiling ends
             files = commits if isinstance(commits, GitRange) else None
@@ -332,6 +367,68 @@ def bisect(
     return EXIT_CODES[found.verdict.kind]
 
 
+def _verdict_before(signal: "SignalRange | None") -> str:
+    """Which verdict is not to be taken: by it the same command goes on after a kill."""
+    verdict = None if signal is None else signal.alert.verdict
+    return "" if verdict is None else verdict.at.isoformat()
+
+
+def _known(alert: "Alert") -> int:
+    """An alert that was bisected this time has its verdict."""
+    from bot.culprits.verdict_of_alert import exit_code_of, told_before
+
+    verdict = alert.verdict
+    assert verdict is not None
+    told = f"alert {alert.key} was bisected on {verdict.at:%Y-%m-%d}; --again does it once more"
+    console.print(Text(told))
+    console.print(Text(told_before(verdict)), style="bold")
+    return exit_code_of(verdict)
+
+
+def _range(
+    repo: Path, good: str | None, bad: str | None, wheels: str | None, signal: "SignalRange | None"
+) -> "GitRange":
+    """Between the ends that were named or, where one was not, the commit of the build of a night."""
+    from bot.bisection.git_range import GitRange
+
+    if signal is not None:
+        from bot.culprits.commission import ends_in
+
+        good, bad = ends_in(repo, signal, good, bad)
+    assert good is not None and bad is not None
+    return GitRange(repo, good, bad, wheels)
+
+
+def _by_signal(
+    asked: "Asked", signal: "SignalRange", config: NightlyConfig, suite: str | None, subject: str | None
+) -> "Asked":
+    """What was asked for, and of what nobody has named what the alert says."""
+    from bot.culprits.commission import suite_of
+
+    measuring = signal.bad.measuring
+    return asked.model_copy(
+        update={
+            "tests": signal.tests,
+            "suite": suite or suite_of(signal.alert, config),
+            "subject": subject or signal.subject,
+            "threads": asked.threads or measuring.threads,
+            "budget_s": asked.budget_s or measuring.budget_s,
+            "beyond": asked.beyond or (None if asked.exact else signal.beyond),
+        }
+    )
+
+
+def _write_to_alert(store: Store, alert: "Alert", found: "Found") -> None:
+    from bot.culprits.verdict_of_alert import bisected, write_verdict
+
+    written = write_verdict(store, alert, bisected(found, len(alert.earlier)))
+    if written is None:
+        told = f"alert {alert.key} is gone, or open for another time by now: the verdict is not written to it"
+        console.print(Text(told), style="yellow")
+    else:
+        console.print(Text(f"written to alert {alert.key}: its issue tells it when the next night is filed"))
+
+
 def _instrument(
     asked: "Asked",
     commits: "Range",
@@ -340,15 +437,15 @@ def _instrument(
     models: tuple[Path, ...],
     limits: tuple[float, float],
     leases: ExitStack,
+    wanted_class: str | None = None,
 ) -> "Instrument":
     from bot.bisection.environments import Environments
-    from bot.bisection.exact_instruments import ExactScript, ExactTests
+    from bot.bisection.exact_instruments import ExactScript
     from bot.bisection.git_range import GitRange
-    from bot.bisection.instruments import ScriptInstrument, TestsInstrument, Workplaces
+    from bot.bisection.instruments import ScriptInstrument, Workplaces
     from bot.bisection.provided import Provided
     from bot.bisection.worktrees import Worktrees
-    from bot.confirming.bench import TerminalRounds
-    from torchbenchmark.cli import TerminalReporter
+    from bot.culprits.tests_of_suite import tests_instrument
 
     build_s, measure_s = limits
     if asked.measure is not None:
@@ -361,23 +458,7 @@ def _instrument(
         if asked.exact:
             return ExactScript(trees, asked.measure, folder / SCRATCH, measure_s, asked.compared == "status")
         return ScriptInstrument(trees, asked.measure, folder / SCRATCH, measure_s, asked.higher_is_better)
-    kinds, globs = kinds_and_globs(asked.tests)
-    request = RunRequest(
-        suite=load_suite(asked.suite),
-        device=asked.device,
-        selection=globs,
-        options=GridOptions(tests=kinds),
-        subject=asked.subject,
-        threads=asked.threads,
-        budget_s=asked.budget_s,
-        timeout_s=measure_s,
-        model_folders=models,
-    )
-    # Asked now: a test that is not there must not be told after hours of building.
-    choose(Registry(models), request.suite, request.device, request.selection, request.options)
-    builds = Provided(commits, settings, asked.subject, leases)
-    pairs = TestsInstrument(builds, request, asked.channel, folder / PAIRS, TerminalRounds())
-    return ExactTests(pairs, asked, TerminalReporter) if asked.exact else pairs
+    return tests_instrument(asked, commits, folder, settings, models, measure_s, leases, wanted_class)
 
 
 def _tell(found: "Found", json_file: Path | None, markdown_file: Path | None, picture: Path | None) -> None:
@@ -453,11 +534,6 @@ def _prior(name: str) -> Literal["flat", "paths"]:
     if name == "flat" or name == "paths":
         return name
     raise BotError(f"--prior {name}: is none; there are flat, paths")
-
-
-def _digest(settings: BuildSettings, models: Sequence[Path]) -> str:
-    text = settings.model_dump_json() + "".join(f"/{folder.resolve().name}" for folder in models)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _require_of_the_range(

@@ -6,11 +6,11 @@ Each step can be repeated for the same run: nothing is stored twice and no secon
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.panel import Panel
 from rich.text import Text
@@ -36,6 +36,7 @@ from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, apply_report
 from bot.github.announcements import announce
 from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
+from bot.pages.culprit import CulpritChange, CulpritFacts, render_culprit
 from bot.pages.issue import (
     IssueFacts,
     NightLine,
@@ -93,9 +94,22 @@ class Scored:
     problem: str = ""
 
 
+class Bisection(Protocol):
+    """What became of an alert that was bisected."""
+
+    @property
+    def alert(self) -> str: ...
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def told(self) -> str: ...
+
+
 # Measures again what a night suspects, given why the frozen build says that the environment moved, if it does; None of
 # a night that has nothing to measure.
 Confirm = Callable[[NightSummary, Report, str], NightOutcome | None]
+# Looks for the commits of the open alerts, writes them there, and says what became of each.
+Bisect = Callable[[NightSummary, tuple[Alert, ...]], Sequence[Bisection]]
 # The report with what pairs say of the alerts that it would close.
 ConfirmClosings = Callable[[NightSummary, Report, tuple[Alert, ...], datetime], Report]
 # The alerts with what got slower inside the tests of those that are new; the last argument gives their evidence.
@@ -112,13 +126,16 @@ def conclude(
     confirm: Confirm | None = None,
     confirm_closings: ConfirmClosings | None = None,
     attribute: Attribute | None = None,
+    bisect: Bisect | None = None,
 ) -> int:
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
     With `confirm` only what it confirms twice is filed; without, what the limits say. With `confirm_closings` an alert
-    is closed only when pairs do not show its change any more; with `attribute` what is filed as slower is profiled. Is
-    repeated when another shard of the run has come: the run is then all that is stored of it. A night before that was
-    killed when it was confirmed and not filed yet is concluded first.
+    is closed only when pairs do not show its change any more; with `attribute` what is filed as slower is profiled; and
+    with `bisect` the commits of open alerts are looked for when all is filed, and filed then.
+
+    Is repeated when another shard of the run has come: the run is then all that is stored of it. A night before that
+    was killed when it was confirmed and not filed yet is concluded first.
     """
     if confirm is not None:
         conclude_left(config, store, policy, run, tracker)
@@ -148,12 +165,15 @@ def conclude(
     if report.confirmation is not None:
         report = without_shards(still_slow(report, alerts), tonight.missing_shards)
     filed = file_alerts(tracker, alerts, config, tonight, now)
+    bisections = bisect(tonight, alerts) if bisect is not None and report.verdict != "broken" else ()
+    if any(one.verdict for one in bisections):
+        filed = _filed_again(tracker, store, config, tonight, now, filed)
     print_report(report, verdict=False)  # the summary ends with it
     if canaries is not None:
         console.print(Text(f"canaries: {canaries.sentence}"))
     spent = seconds + time.monotonic() - began
-    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries)
-    _print_summary(report, scored, filed, config)
+    _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries, bisections)
+    _print_summary(report, scored, filed, config, bisections)
     return report.exit_code
 
 
@@ -259,7 +279,7 @@ def file_alerts(
         alert for alert in alerts if alert.closed is None or now - alert.closed <= RELAPSE or alert.knows(tonight.run)
     ]
     known = {alert.key for alert in current if alert.knows(tonight.run)}
-    filed = file_all(tracker, [_issue(alert, config) for alert in current])
+    filed = file_all(tracker, [issue_of(alert, config) for alert in current])
     return [one for one in filed if one.key in known or one.effect not in _NO_NEWS]
 
 
@@ -274,7 +294,8 @@ def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, sco
     )
 
 
-def _issue(alert: Alert, config: NightlyConfig) -> Issue:
+def issue_of(alert: Alert, config: NightlyConfig) -> Issue:
+    """How an alert is filed."""
     facts = IssueFacts(
         kind=alert.kind,
         suite=alert.suite,
@@ -296,6 +317,7 @@ def _issue(alert: Alert, config: NightlyConfig) -> Issue:
         accept=accepting_command(alert.suite, alert.machine_class, config.store, alert.key)
         if alert.kind == "regression"
         else "",
+        culprit=_culprit(alert),
     )
     return Issue(
         key=alert.key,
@@ -305,6 +327,35 @@ def _issue(alert: Alert, config: NightlyConfig) -> Issue:
         is_open=alert.is_open,
         occasion=_occasion(alert),
         revision=alert.revision,
+    )
+
+
+def _culprit(alert: Alert) -> str:
+    if (verdict := alert.verdict) is None:
+        return ""
+    changes = [
+        CulpritChange(
+            [(commit.commit, commit.subject) for commit in one.commits],
+            one.more,
+            one.told,
+            one.probability,
+            one.certainty,
+        )
+        for one in verdict.changes
+    ]
+    return render_culprit(
+        CulpritFacts(
+            date=f"{verdict.at:%Y-%m-%d}",
+            verdict=verdict.verdict,
+            good=verdict.good,
+            bad=verdict.bad,
+            changes=changes,
+            nothing=verdict.nothing,
+            ends=verdict.ends,
+            reason=verdict.reason,
+            environment=verdict.environment,
+            of_merge=verdict.of_merge,
+        )
     )
 
 
@@ -325,7 +376,22 @@ def _worst(alert: Alert) -> str:
     return largest(first.values(), key=lambda found: float(found.rstrip("%")), default="")
 
 
-def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig) -> None:
+def _filed_again(
+    tracker: Tracker, store: Store, config: NightlyConfig, tonight: NightSummary, now: datetime, filed: list[Filed]
+) -> list[Filed]:
+    """File what bisecting has added. Where that fails, the next night files it."""
+    known = {one.key for one in filed}
+    try:
+        alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+        return [*filed, *(one for one in file_alerts(tracker, alerts, config, tonight, now) if one.key not in known)]
+    except SentinelError as problem:
+        console.print(f"what was bisected is not filed yet: {problem}", markup=False, style="yellow")
+        return filed
+
+
+def _print_summary(
+    report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig, bisections: Sequence[Bisection] = ()
+) -> None:
     lines = Text()
     if scored.score:
         coverage = scored.score.coverage
@@ -340,6 +406,8 @@ def _print_summary(report: Report, scored: Scored, filed: list[Filed], config: N
         lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.where}\n")
     if not filed:
         lines.append("no issue to file\n")
+    for one in bisections:
+        lines.append(f"alert {one.alert}, {one.told}\n")
     lines.append(f"details: {config.work / 'nightly.json'}")
     panel = Panel(lines, title=f"nightly {report.suite}, {report.machine_class}")
     console.print(panel, soft_wrap=False)  # a panel's long lines would be cut
@@ -355,6 +423,7 @@ def _write_summary(
     key: str,
     seconds: float,
     canaries: CanaryMove | None,
+    bisections: Sequence[Bisection] = (),
 ) -> None:
     summary: dict[str, Any] = {
         "kind": "nightly",
@@ -374,6 +443,7 @@ def _write_summary(
         "issues": [
             {"key": issue.key, "title": issue.title, "where": issue.where, "effect": issue.effect} for issue in filed
         ],
+        "bisections": [{"alert": one.alert, "verdict": one.verdict, "told": one.told} for one in bisections],
         "canaries": canaries.as_json() if canaries else None,
         "report": report.model_dump(mode="json", by_alias=True),
     }

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from bot.bisect_settings import BisectSettings
 from bot.errors import BotError
 from bot.filing_rules import FilingRules
 from bot.inside import AttributeSettings
@@ -68,6 +69,7 @@ class NightlyConfig(BaseModel):
     confirm: bool = True  # measure suspects again on this machine, and file only what is confirmed twice
     file: FilingRules = FilingRules()  # what becomes an issue, and when
     attribute: AttributeSettings = AttributeSettings()  # how much of what is filed is profiled
+    bisect: BisectSettings | None = None  # find the commit of what is filed; None for not
     reference: str | None = None  # for the score; None for the first valid night of the store
     owners: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any
@@ -98,6 +100,8 @@ def load_config(path: Path) -> NightlyConfig:
         changes["python"] = _joined(base, config.python)
     if config.canary is not None:
         changes["canary"] = _canary_from(base, config.canary)
+    if config.bisect is not None:
+        changes["bisect"] = config.bisect.model_copy(update={"repo": _joined(base, config.bisect.repo)})
     for key in ("suite", "policy"):
         value = getattr(config, key)
         if value.endswith((".yaml", ".yml")):

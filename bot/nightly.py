@@ -16,7 +16,7 @@ from baselines.policy import Policy, load_policy
 from baselines.runs import store_run
 from baselines.store import Store, open_store
 from bot.canary import store_canaries
-from bot.conclusion import conclude
+from bot.conclusion import Bisect, conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.filing import open_tracker
@@ -102,7 +102,8 @@ def _run_alone(config: NightlyConfig, policy: Policy, store: Store) -> int:
 def _finish(config: NightlyConfig, store: Store, policy: Policy, left: Run, file: Path, began: float) -> int:
     """Conclude the night that a killed start has measured. One of long ago that cannot be does not stop tonight's."""
     try:
-        code = _store_and_conclude(config, store, policy, left, file, began)
+        late = _is_of_another_night(left)
+        code = _store_and_conclude(config, store, policy, left, file, began, bisects=not late)
     except SentinelError as problem:
         if not _is_of_another_night(left):
             raise
@@ -135,7 +136,16 @@ def _finish_canaries(config: NightlyConfig, left: Run, file: Path) -> None:
             canaries.give_up(turn, left.header, "the night was killed before this, and finished in another night")
 
 
-def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run: Run, file: Path, began: float) -> int:
+def _store_and_conclude(
+    config: NightlyConfig,
+    store: Store,
+    policy: Policy,
+    run: Run,
+    file: Path,
+    began: float,
+    *,
+    bisects: bool = True,  # a night of long ago leaves that to tonight, which waits for it
+) -> int:
     where = run.header.machine_class
     if config.classes and where not in config.classes:
         raise BotError(
@@ -155,13 +165,22 @@ def _store_and_conclude(config: NightlyConfig, store: Store, policy: Policy, run
     confirm = partial(confirm_here, config, store, policy) if config.confirm else None
     closings = partial(confirm_closings_here, config, store) if config.confirm else None
     attribute = partial(attribute_here, config, store) if config.confirm else None
-    spent = time.monotonic() - began
-    code = conclude(config, store, policy, run, open_tracker(config), spent, confirm, closings, attribute)
+    bisect = _bisect(config, store) if bisects else None
+    tracker, spent = open_tracker(config), time.monotonic() - began
+    code = conclude(config, store, policy, run, tracker, spent, confirm, closings, attribute, bisect)
     shutil.rmtree(config.work / ASKS, ignore_errors=True)
     for path in not_stored:  # only now: until the night is concluded, its next start tries to store them again
         aside = _aside(path, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
         console.print(f"canaries that could not be stored are kept as {aside}", markup=False)
     return code
+
+
+def _bisect(config: NightlyConfig, store: Store) -> Bisect | None:
+    if config.bisect is None:
+        return None
+    from bot.culprits.of_night import bisect_tonight
+
+    return partial(bisect_tonight, config, store)
 
 
 def _store_canaries(store: Store, file: Path) -> list[Path]:

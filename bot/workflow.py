@@ -17,10 +17,11 @@ import typer
 from baselines.policy import load_policy
 from baselines.report import Report
 from baselines.store import open_store
+from bot import bisect_steps
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.issue_file import IssueFile
-from bot.github.workflow_log import add_summary, annotate, foreign_output, forget_command_files, set_output
+from bot.github.workflow_log import add_summary, annotate, forget_command_files, set_output, step
 from bot.nightly import alone
 from bot.pages.job_summary import render_summary
 from bot.sharded import conclude_files, conclude_nights, plan_run
@@ -34,7 +35,7 @@ from torchbenchmark.cli import (
     request_of,
     tell_of_canaries,
 )
-from torchbenchmark.errors import BenchmarkError, SentinelError
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.records import Run
 from torchbenchmark.runner import nothing_before, start_run
@@ -62,18 +63,8 @@ def register(app: typer.Typer) -> None:
         ("watchdog", watchdog_command),
     ):
         workflow.command(name)(command)
+    bisect_steps.register(workflow)
     app.add_typer(workflow, name="workflow")
-
-
-@contextmanager
-def _step(name: str) -> Iterator[None]:
-    """What others wrote is kept from commanding the runner; an error is an annotation too."""
-    try:
-        with foreign_output():
-            yield
-    except SentinelError as error:
-        annotate("error", f"{name} failed", str(error))
-        raise
 
 
 def plan_command(
@@ -82,7 +73,7 @@ def plan_command(
     out: Annotated[Path, typer.Option(help="The file of the plan to write.")] = Path("plan.json"),
 ) -> None:
     """`torchbench plan`. Outputs: `digest`, by which its file is known again, and `shards`, the jobs of the matrix."""
-    with _step("plan"):
+    with step("plan"):
         chosen = load_config(config)
         plan = plan_run(chosen, shards, out)
     set_output("digest", hashlib.sha256(out.read_bytes()).hexdigest())
@@ -116,7 +107,7 @@ def measure_command(
         tell_of_canaries(which, problems)
         told.extend(f"{which}: {problem}" for problem in problems)
 
-    with _step(f"shard {shard}"):
+    with step(f"shard {shard}"):
         planned = read_plan(plan)
         request = request_of(planned, parse_shard(shard))
         python = interpreter(planned, load_config(config), into)
@@ -163,7 +154,7 @@ def conclude_command(
     """
     chosen, tracker = load_config(config), IssueFile(issues)
     asking = None if questions is None or not chosen.confirm else _asking(chosen, questions)
-    with _step("conclude"), _summary_of(chosen) as summary:
+    with step("conclude"), _summary_of(chosen) as summary:
         planned = _read_trusted_plan(plan, digest)
         files = sorted(shards.rglob("*.jsonl"))
         if not files:
@@ -205,7 +196,7 @@ def confirm_command(
 
     end_children_on_termination()
     forget_command_files()  # the builds are not ours
-    with _step("confirm"):
+    with step("confirm"):
         answer_question(load_config(config), question, into, out)
 
 
@@ -222,7 +213,7 @@ def confirm_again_command(
 
     end_children_on_termination()
     forget_command_files()  # the builds are not ours
-    with _step("confirm again"):
+    with step("confirm again"):
         refused = answer_again(load_config(config), question, answers, into, out)
     if refused is not None:
         annotate("warning", "no second runner", f"nothing was measured here, as this is the {_NO_SECOND[refused]}")
@@ -251,7 +242,7 @@ def decide_command(
     from bot.elsewhere.deciding import confirms  # numpy and scipy take longer than most commands do
 
     chosen, tracker = load_config(config), IssueFile(issues)
-    with _step("decide"), _summary_of(chosen) as summary:
+    with step("decide"), _summary_of(chosen) as summary:
         asked = asked_nights(nights)
         store, policy = open_store(chosen.store), load_policy(chosen.policy)
         with alone(chosen.work):
@@ -301,7 +292,7 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
 
 def watchdog_command(issues: IssuesOption, config: ConfigOption = Path("nightly.yaml")) -> None:
     """`torchbench watchdog`, its issues left in a file. Exit code 0, also if something is missing."""
-    with _step("watchdog"):
+    with step("watchdog"):
         watched = watch(load_config(config), IssueFile(issues))
     for one in watched:
         add_summary(f"- {inline_code(f'{one.suite} on {one.machine_class}')}: {inline_code(one.problem or 'well')}\n")

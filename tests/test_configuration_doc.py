@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel
 
 from baselines.policy import Judged, Policy
+from bot.bisect_settings import BisectSettings
 from bot.config import NightlyConfig
 from bot.filing_rules import FilingRules
 from bot.inside import AttributeSettings
@@ -24,6 +25,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "Its canaries": CanarySettings,
     "What is filed": FilingRules,
     "What is profiled": AttributeSettings,
+    "What is bisected": BisectSettings,
     "A policy": Policy,
     "What is judged": Judged,
     "A suite": Suite,

@@ -201,6 +201,11 @@ def machine_class(interpreter: Interpreter, device: str, threads: int) -> str:
             )
         model = interpreter.gpus[0]
         return f"cuda-{_slug(model)}-x1-t{threads}"
+    return cpu_class(threads)
+
+
+def cpu_class(threads: int) -> str:
+    """The class of this machine where nothing but its CPU is measured."""
     return f"cpu-{_slug(cpu_model())}-t{threads}"
 
 

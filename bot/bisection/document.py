@@ -53,6 +53,7 @@ class Asked(_Schema):
     pre: bool = False  # pre-releases too
     wheels: str = ""  # of dates: their address
     folder: str = ""  # where the measuring command of versions and dates runs
+    again: str = ""  # which verdict on an alert is not to be taken: then nothing is taken from before it
 
     @property
     def exact(self) -> bool:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -58,16 +59,16 @@ class Bisecting:
         instrument: Instrument,
         view: View,
         weights: Sequence[float] = (),
+        environment: Sequence[str] = (),
     ) -> None:
-        """`weights`: of a bisection that is not stored yet, its prior (paths.py)."""
+        """Of a bisection that is not stored yet, `weights` is its prior (paths.py), and `environment` what differs
+        beside the build."""
         self.desk = desk
         self.instrument = instrument
         self.view = view
         stored = desk.read()
         if stored is None:
-            rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
-            search = new_search(line, rules, weights=weights, what="exact" if asked.exact else "times")
-            self.document = desk.write(Document(asked=asked, machine=cpu_model(), search=search))
+            self.document = desk.write(begun(asked, line, cpu_model(), weights, environment))
         else:
             if stored.search.commits != tuple(line) or stored.asked != asked:
                 raise BotError(f"{desk.where}: is a bisection of something else; remove it, or name another --store")
@@ -93,14 +94,17 @@ class Bisecting:
                     else:
                         self._rehearse()
 
+    def take(self, made: Made) -> None:
+        """What was built elsewhere, before it is asked for."""
+        self._store(**with_made(self.document, made))
+
     def _build(self, commit: str) -> None:
         self.view.building(self.document, commit)
         made = self.instrument.build(commit)
-        reason = self._same_as_before(made) if made.ok else made.reason
-        search = with_build(self.document.search, commit, ok=made.ok and not reason, reason=reason)
-        self._store(made=(*self.document.made, made), search=search)
+        reason = self._same_as_before(made) if made.ok else ""
+        self._store(**with_made(self.document, made, left_out=reason))
         self.view.built(self.document, made)
-        if made.ok and reason:
+        if reason:
             self.view.left_out(self.document, commit, reason)
 
     def _same_as_before(self, made: Made) -> str:
@@ -114,10 +118,7 @@ class Bisecting:
     def _rehearse(self) -> None:
         """The good end against itself, and what follows from it for the search."""
         visit = self._measured(self.document.search.good, REHEARSAL)
-        document = self._with(visit)
-        build_s, pair_s = known_seconds(document.made, document.visits)
-        rules = rules_of(document.asked, visit.values, build_s, pair_s)
-        self._store(visits=document.visits, search=document.search.model_copy(update={"rules": rules}))
+        self._store(**rehearsed(self._with(visit)))
         self.view.measured(self.document, visit)
 
     def _visit(self, commit: str, n: int) -> None:
@@ -158,8 +159,32 @@ class Bisecting:
     def _with(self, visit: Visit) -> Document:
         return self.document.model_copy(update={"visits": (*self.document.visits[:-1], visit)})
 
-    def _store(self, **changed: object) -> None:
+    def _store(self, **changed: Any) -> None:
         self.document = self.desk.write(self.document.model_copy(update=changed))
+
+
+def begun(
+    asked: Asked, line: Sequence[str], machine: str, weights: Sequence[float] = (), environment: Sequence[str] = ()
+) -> Document:
+    """A bisection that knows nothing yet."""
+    rules = Rules(pair_sd=LEAST_EFFECT, most_attempts=asked.most_builds, most_probes=asked.most_pairs)
+    what: Literal["exact", "times"] = "exact" if asked.exact else "times"
+    search = new_search(line, rules, weights=weights, environment=environment, what=what)
+    return Document(asked=asked, machine=machine, search=search)
+
+
+def with_made(document: Document, made: Made, left_out: str = "") -> dict[str, Any]:
+    """What an attempt to build changes; `left_out` is why a build that came of it is not measured."""
+    ok, reason = made.ok and not left_out, left_out or made.reason
+    search = with_build(document.search, made.commit, ok=ok, reason=reason)
+    return {"made": (*document.made, made), "search": search}
+
+
+def rehearsed(document: Document) -> dict[str, Any]:
+    """What the first visit changes, which is in the document already: how the range is searched."""
+    build_s, pair_s = known_seconds(document.made, document.visits)
+    rules = rules_of(document.asked, document.visits[0].values, build_s, pair_s)
+    return {"visits": document.visits, "search": document.search.model_copy(update={"rules": rules})}
 
 
 def rules_of(asked: Asked, rehearsal: Sequence[float], build_s: float | None, pair_s: float | None) -> Rules:

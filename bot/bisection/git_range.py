@@ -130,9 +130,7 @@ class GitRange:
     def _commit(self, revision: str, option: str) -> str:
         if not revision or revision.startswith("-") or not revision.isprintable():
             raise BotError(f"{option} {revision[:60]!a}: names no commit")
-        found = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", check=False)
-        commit = found.stdout.strip()
-        if found.returncode != 0 or not COMMIT.fullmatch(commit):
+        if (commit := commit_in(self.folder, revision)) is None:
             raise BotError(f"{option} {revision[:100]}: {self.folder} has no such commit, branch or tag")
         return commit
 
@@ -147,6 +145,21 @@ class GitRange:
 
     def _git(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
         return run_git(self.folder, *arguments, check=check)
+
+
+def commit_in(folder: Path, revision: str) -> str | None:
+    """The full name of a revision in the repository of a folder; None if it has none of that name."""
+    if not revision or revision.startswith("-") or not revision.isprintable():
+        return None
+    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = run_git(top_of(folder), *asked, check=False)
+    commit = found.stdout.strip()
+    return commit if found.returncode == 0 and COMMIT.fullmatch(commit) else None
+
+
+def subject_in(folder: Path, commit: str) -> str:
+    """The first line of the message of a commit. Foreign text, on one line."""
+    return one_line(run_git(top_of(folder), "show", "--no-patch", "--format=%s", commit).stdout)
 
 
 def top_of(folder: Path, option: str = "--repo") -> Path:

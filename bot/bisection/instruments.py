@@ -119,6 +119,7 @@ class TestsInstrument:
     channel: str
     folder: Path  # of the files of pairs
     reporter: PairsReporter
+    on_class: Callable[[str], None] | None = None  # is told the class of this machine, and raises for a wrong one
 
     def build(self, commit: str) -> Made:
         return self.builds.made(commit)
@@ -134,6 +135,8 @@ class TestsInstrument:
             header = plan_pairs(request, interpreters, Registry(run.model_folders))
         except NothingToCompare as error:
             raise CannotMeasure(str(error)) from error
+        if self.on_class is not None:
+            self.on_class(header.machine_class)
         out = self.folder / f"{visit.number:03}-{visit.commit[:12]}.jsonl"
         measured = measure_pairs(request, header, interpreters, out, self.reporter, resume=True)
         values = self._values(measured)

@@ -3,9 +3,10 @@
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
-from bot.bisection.document import Made
-from bot.bisection.ranges import Range
+from bot.bisection.document import Made, Noun
 from torchbenchmark.builds.build_errors import BuildFailed, BuildNotFound
 from torchbenchmark.builds.cache import BuildCache
 from torchbenchmark.builds.provide import ProvidedBuild, provide
@@ -16,11 +17,36 @@ from torchbenchmark.environment import normalised_name
 MOST_READY = 3  # builds that the cache is kept from removing, where they can be got again
 
 
+class Addresses(Protocol):
+    """Of builds: those of a range (ranges.py), or of commits of a repository that no range is needed of."""
+
+    noun: Noun
+    good: str
+
+    def address(self, name: str) -> str: ...
+    def prepare(self, name: str) -> str: ...
+
+
+@dataclass(frozen=True)
+class CommitsOf:
+    """The commits of a repository, each built by its command."""
+
+    repository: Path
+    good: str
+    noun: Noun = "commit"
+
+    def address(self, name: str) -> str:
+        return f"git:{self.repository}@{name}"
+
+    def prepare(self, name: str) -> str:
+        return ""
+
+
 @dataclass
 class Provided:
     """Builds that are ready, and stay so while they are among the last that were asked for."""
 
-    range: Range
+    range: Addresses
     settings: BuildSettings
     subject: str
     leases: ExitStack

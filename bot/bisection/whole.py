@@ -38,6 +38,7 @@ class Whole:
     view: View
     revert: Revert | None  # where builds are made of commits
     closing_pairs: int = PAIRS  # after a verdict; 0: none
+    environment: tuple[str, ...] = ()  # what differs between the two nights beside the build, as sentences
 
     def run(self) -> Found:
         return self._line(self.range.line, self.asked.key, 0)
@@ -45,7 +46,7 @@ class Whole:
     def _line(self, line: Sequence[str], key: str, depth: int) -> Found:
         weights = weights_of(line[1:], self.range.touched(line)) if self.asked.prior == "paths" else ()
         desk = Desk(self.store, key)
-        ended = Bisecting(self.asked, line, desk, self.instrument, self.view, weights).run()
+        ended = Bisecting(self.asked, line, desk, self.instrument, self.view, weights, self.environment).run()
         document = ended.document
         if self.closing_pairs:
             revert = self._reverted if self.revert is not None else None

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baselines.confirming.state import Interval
 from baselines.rolling import Mask
 from baselines.series import UtcTime
+from bot.github.bisected import Bisected
 from bot.inside import Inside
 
 NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
@@ -74,6 +75,12 @@ class Alert(_Schema):
     attribution: Inside | None = None  # what got slower inside, the last time that it was profiled
     accepted: Accepted | None = None  # then it is closed, and no relapse opens it again
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
+    bisected: Bisected | None = None  # which commit it was, the last time that somebody has bisected it
+
+    @property
+    def verdict(self) -> Bisected | None:
+        """What a bisection has come to, this time: a relapse may have another culprit."""
+        return self.bisected if self.bisected is not None and self.bisected.episode == len(self.earlier) else None
 
     @property
     def is_open(self) -> bool:

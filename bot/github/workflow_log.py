@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from bot.errors import BotError
+from torchbenchmark.errors import SentinelError
 from torchbenchmark.foreign_text import one_line, printable
 
 LONGEST_ANNOTATION = 4000  # characters; GitHub shows 4096 bytes of one
@@ -27,6 +28,17 @@ def foreign_output() -> Iterator[None]:
         yield
     finally:
         _tell(f"::{token}::")
+
+
+@contextmanager
+def step(name: str) -> Iterator[None]:
+    """What others wrote is kept from commanding the runner; an error is an annotation too."""
+    try:
+        with foreign_output():
+            yield
+    except SentinelError as error:
+        annotate("error", f"{name} failed", str(error))
+        raise
 
 
 def annotate(level: Literal["notice", "warning", "error"], title: str, text: str) -> None:

@@ -44,6 +44,7 @@ class IssueFacts:
     owners: tuple[str, ...]
     worst: str  # the largest change in the night that opened it, such as "+61.2%"; empty of a failure
     accept: str = ""  # the command that accepts its level; empty if it has none
+    culprit: str = ""  # what a bisection came to, as Markdown; empty if there was none
 
 
 def render_title(facts: IssueFacts) -> str:

@@ -99,7 +99,9 @@ def workflows(folder: Path = ROOT) -> dict[str, dict]:
 
 def actions_used(folder: Path = ROOT) -> set[str]:
     """`OWNER/NAME@REF` of every step, of workflows and of actions."""
-    steps = [step for one in workflows(folder).values() for job in one["jobs"].values() for step in job["steps"]]
+    steps = [
+        step for one in workflows(folder).values() for job in one["jobs"].values() for step in job.get("steps", ())
+    ]
     for path in (folder / ".github/actions").glob("*/action.yml"):
         steps += yaml.safe_load(path.read_text())["runs"]["steps"]
     return {step["uses"] for step in steps if "uses" in step}

@@ -21,12 +21,26 @@ FILES = [*WORKFLOWS, *ACTIONS]
 
 # Every finding that is ignored, and how often. Each comment gives its reason.
 IGNORED = {
-    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 7,
+    ("bisect.yml", "self-repository", "act, which the tests use, knows no $/"): 4,
+    ("bisect-round.yml", "self-repository", "act, which the tests use, knows no $/"): 4,
+    ("nightly.yml", "self-repository", "act, which the tests use, knows no $/"): 8,
     ("watchdog.yml", "self-repository", "act, which the tests use, knows no $/"): 2,
 }
 READS = {"contents": "read"}
+STORES = {**READS, "id-token": "write"}
+FILES_ISSUES = {**READS, "issues": "write"}
 MEASURING = ("measure", "confirm", "confirm-again")
+RUN_OTHERS_CODE = {
+    *(("nightly.yml", name) for name in MEASURING),
+    ("bisect-round.yml", "build"),
+    ("bisect-round.yml", "measure"),
+}
 PERMISSIONS = {
+    ("bisect.yml", "file"): FILES_ISSUES,
+    ("bisect-round.yml", "ask"): STORES,
+    ("bisect-round.yml", "build"): READS,
+    ("bisect-round.yml", "measure"): READS,
+    ("bisect-round.yml", "decide"): STORES,
     ("ci.yml", "test"): READS,
     ("nightly.yml", "plan"): {**READS, "id-token": "write"},
     ("nightly.yml", "measure"): READS,
@@ -38,21 +52,33 @@ PERMISSIONS = {
     ("watchdog.yml", "look"): {**READS, "id-token": "write"},
     ("watchdog.yml", "file"): {**READS, "issues": "write"},
 }
+# Of jobs that only call a workflow: what its jobs have between them.
+CALLING = {
+    ("nightly.yml", "bisect"): {**STORES, **FILES_ISSUES},
+    ("bisect.yml", "round-1"): STORES,
+    ("bisect.yml", "round-2"): STORES,
+    ("bisect.yml", "round-3"): STORES,
+}
 
 
 def parsed(path: Path) -> dict[Any, Any]:
     return yaml.safe_load(path.read_text())
 
 
-def jobs() -> dict[tuple[str, str], dict[str, Any]]:
+def all_jobs() -> dict[tuple[str, str], dict[str, Any]]:
     return {(path.name, name): job for path in WORKFLOWS for name, job in parsed(path)["jobs"].items()}
+
+
+def jobs() -> dict[tuple[str, str], dict[str, Any]]:
+    """Those that run something themselves."""
+    return {key: job for key, job in all_jobs().items() if "steps" in job}
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
     content = parsed(path)
     if path in ACTIONS:
         return content["runs"]["steps"]
-    return [step for job in content["jobs"].values() for step in job["steps"]]
+    return [step for job in content["jobs"].values() for step in job.get("steps", ())]
 
 
 def lint(*command: object) -> None:
@@ -63,7 +89,9 @@ def lint(*command: object) -> None:
 
 def test_there_are_the_workflows_that_the_documentation_describes():
     described = (ROOT / "docs" / "actions.md").read_text()
-    assert {path.name for path in WORKFLOWS} == {"ci.yml", "nightly.yml", "watchdog.yml"}
+    assert {path.name for path in WORKFLOWS} == {
+        *("bisect.yml", "bisect-round.yml", "ci.yml", "nightly.yml", "watchdog.yml"),
+    }
     assert all(f"`{path.name}`" in described for path in WORKFLOWS)
 
 
@@ -84,14 +112,14 @@ def test_what_zizmor_ignores_is_listed_here_with_its_reason():
             found[path.name, rule, reason] = found.get((path.name, rule, reason), 0) + 1
     assert found == IGNORED
     assert not list(ROOT.glob("*zizmor.y*ml")) + list(GITHUB.glob("*zizmor.y*ml"))
-    assert parsed(GITHUB / "actionlint.yaml") == {"self-hosted-runner": {"labels": ["gpu"]}}
+    assert parsed(GITHUB / "actionlint.yaml") == {"self-hosted-runner": {"labels": ["gpu", "builder"]}}
 
 
 def test_every_action_of_others_is_pinned_by_commit_with_its_version():
     versions: dict[str, set[str]] = {}
     for path in FILES:
         for line in re.findall(r"uses: *(.*)", path.read_text()):
-            if line.startswith("./.github/actions/"):
+            if line.startswith("./.github/"):
                 continue
             name, pin = re.fullmatch(r"([\w.-]+/[\w./-]+)@([0-9a-f]{40} # v\d+\.\d+\.\d+)", line).groups()
             versions.setdefault(name, set()).add(pin)
@@ -106,6 +134,37 @@ def test_each_job_has_the_permissions_that_it_needs_and_no_other():
         assert not {"id-token", "issues"} <= set(permissions), "who writes the store files no issue"
 
 
+def test_a_job_that_calls_a_workflow_passes_on_what_the_jobs_there_have_and_no_secret():
+    calling = {key: job for key, job in all_jobs().items() if "uses" in job}
+    assert {key: job["permissions"] for key, job in calling.items()} == CALLING
+    for job in calling.values():
+        name = Path(job["uses"]).name
+        between = [one for (where, _), one in {**PERMISSIONS, **CALLING}.items() if where == name]
+        assert job["permissions"] == {right: one[right] for one in between for right in one}
+        assert "secrets" not in job
+
+
+def test_a_bisection_has_three_rounds_at_most_and_each_begins_where_the_one_before_has_got_to():
+    rounds = [job for (_, name), job in all_jobs().items() if name.startswith("round-")]
+    assert [job["with"]["round"] for job in rounds] == ["1", "2", "3"]
+    asked = parsed(GITHUB / "workflows" / "bisect-round.yml")[True]["workflow_call"]["inputs"]
+    assert all(set(job["with"]) == set(asked) for job in rounds)
+    for number, job in enumerate(rounds[1:], start=1):
+        assert job["if"] == f"${{{{ needs.round-{number}.outputs.again != '' }}}}"
+        assert job["with"]["there"] == f"${{{{ needs.round-{number}.outputs.there }}}}"
+
+
+def test_builds_are_made_on_builders_and_measured_where_the_gpu_is():
+    assert jobs()["bisect-round.yml", "build"]["runs-on"] == ["self-hosted", "builder"]
+    assert jobs()["bisect-round.yml", "measure"]["runs-on"] == ["self-hosted", "gpu"]
+
+
+def test_the_nightly_bisects_only_where_a_repository_is_named_and_after_filing():
+    job = all_jobs()["nightly.yml", "bisect"]
+    assert job["needs"] == "file"
+    assert "needs.file.result == 'success' && vars.TORCHBENCH_BISECT_REPO != ''" in job["if"]
+
+
 def test_a_role_is_assumed_only_beside_the_permission_and_the_writing_one_only_where_the_night_is_judged():
     roles = {
         key: step["with"]["role-to-assume"]
@@ -114,6 +173,8 @@ def test_a_role_is_assumed_only_beside_the_permission_and_the_writing_one_only_w
         if "configure-aws-credentials" in step.get("uses", "")
     }
     assert roles == {
+        ("bisect-round.yml", "ask"): "${{ vars.TORCHBENCH_READER_ROLE }}",
+        ("bisect-round.yml", "decide"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
         ("nightly.yml", "plan"): "${{ vars.TORCHBENCH_READER_ROLE }}",
         ("nightly.yml", "detect"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
         ("nightly.yml", "decide"): "${{ vars.TORCHBENCH_WRITER_ROLE }}",
@@ -123,17 +184,22 @@ def test_a_role_is_assumed_only_beside_the_permission_and_the_writing_one_only_w
 
 
 @pytest.mark.parametrize(
-    ("job", "used"), [("detect", "Store the shards, and judge the night"), ("decide", "Decide by the answers")]
+    ("workflow", "job", "used"),
+    [
+        ("nightly.yml", "detect", "Store the shards, and judge the night"),
+        ("nightly.yml", "decide", "Decide by the answers"),
+        ("bisect-round.yml", "decide", "Decide by the answer"),
+    ],
 )
-def test_the_writing_role_is_assumed_directly_before_it_is_used(job, used):
-    names = [step.get("name", "") for step in jobs()["nightly.yml", job]["steps"]]
+def test_the_writing_role_is_assumed_directly_before_it_is_used(workflow, job, used):
+    names = [step.get("name", "") for step in jobs()[workflow, job]["steps"]]
     assume = names.index("Assume the role that writes the store")
     assert names[assume + 1] == used
 
 
 def test_the_only_secret_is_the_token_of_the_filing_steps():
     with_token = [(path.name, step["name"]) for path in FILES for step in steps(path) if "github.token" in str(step)]
-    assert with_token == [("nightly.yml", "File"), ("watchdog.yml", "File")]
+    assert with_token == [("bisect.yml", "File"), ("nightly.yml", "File"), ("watchdog.yml", "File")]
     assert not [path.name for path in FILES if "secrets." in path.read_text()]
 
 
@@ -184,7 +250,7 @@ def test_a_measuring_job_runs_on_a_gpu_runner_and_leaves_artifacts_whatever_happ
     assert job["strategy"]["fail-fast"] is False
     last = job["steps"][-1]
     assert "upload-artifact" in last["uses"] and last["if"] == "always()"
-    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key[1] not in MEASURING)
+    assert all(job["runs-on"] == "ubuntu-latest" for key, job in jobs().items() if key not in RUN_OTHERS_CODE)
 
 
 def test_a_second_runner_is_asked_only_where_a_label_is_named_and_the_night_ends_without_it():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.bisection import instruments
+from bot.bisection import instruments, provided
 from bot.bisection.document import Visit
 from bot.confirming.bench import TerminalRounds
 from torchbenchmark import environment
@@ -31,13 +31,12 @@ def instrument(tmp_path, monkeypatch, holds) -> Iterator[instruments.TestsInstru
     def provide(address: str, *_: object, **__: object) -> ProvidedBuild:
         return ProvidedBuild(address, Path(sys.executable), holds)
 
-    monkeypatch.setattr(instruments, "provide", provide)
+    monkeypatch.setattr(provided, "provide", provide)
     monkeypatch.setenv("TORCHBENCH_BUILDS", str(tmp_path / "builds"))
     request = RunRequest(suite=load_suite("smoke"), device="cpu")
     with ExitStack() as leases:
-        yield instruments.TestsInstrument(
-            tmp_path, request, BuildSettings(), "cpu_time", tmp_path, TerminalRounds(), leases
-        )
+        builds = provided.Provided(provided.CommitsOf(tmp_path, GOOD), BuildSettings(), "torch", leases)
+        yield instruments.TestsInstrument(builds, request, "cpu_time", tmp_path, TerminalRounds())
 
 
 def test_a_visit_asks_no_build_again_what_it_said_when_it_was_verified(instrument, holds, monkeypatch):
