@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from small_repository import IDENTITY, SmallRepository
 
 STEPS = 1_000_000  # about a millisecond
+FACTORS = ("FIRST", "SECOND")  # by which two commits may make more of them
 # The wheel lets the build see the torch of the interpreter that makes it, as no index may be asked.
 SETUP = """import sysconfig
 from pathlib import Path
@@ -35,9 +36,11 @@ setup(
 SOURCE = """#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include "flavour.h"
-#include "steps.h"
+#include "first.h"
+#include "second.h"
 
 #define REVISION "{name}"
+#define STEPS (long)({steps} * FIRST * SECOND)
 
 static PyObject *work(PyObject *self, PyObject *none)
 {{
@@ -96,19 +99,20 @@ class CompiledRepository(SmallRepository):
     def make(
         self, length: int, slower: Mapping[int, float], broken: Collection[int], branches: Sequence[Branch] = ()
     ) -> None:
-        """A main line of so many commits, of which each of `slower` takes so many times the steps of the one before."""
+        """A main line of so many commits, of which one or two take so many times the steps of the one before."""
         self.stream: list[str] = []
         self.marks = 0
         marks: list[int] = []
         tips: dict[int, tuple[Branch, int]] = {}
-        steps = float(STEPS)
+        factors = dict(zip(slower, FACTORS, strict=False))
         for place in range(length):
-            files = {"worksteps.c": SOURCE.format(name=f"c{place}", error=ERROR if place in broken else "")}
-            if place in slower:  # it touches nothing else, so that it can be reverted
-                steps *= slower[place]
-                files = {"steps.h": _steps(steps)}
+            source = SOURCE.format(name=f"c{place}", steps=STEPS, error=ERROR if place in broken else "")
+            files = {"worksteps.c": source}
+            if place in slower:  # each in a file of its own, so that each can be reverted
+                files = _defined(factors[place], slower[place])
             if place == 0:
-                files |= {"setup.py": SETUP, "steps.h": _steps(steps), "flavour.h": _flavour("plain")}
+                files |= {"setup.py": SETUP, "flavour.h": _flavour("plain")}
+                files |= {name: text for factor in FACTORS for name, text in _defined(factor, 1.0).items()}
             merged = tips.get(place)
             if merged is not None:
                 files["flavour.h"] = _flavour(f"of {place}")
@@ -146,8 +150,8 @@ class CompiledRepository(SmallRepository):
         return self.marks
 
 
-def _steps(steps: float) -> str:
-    return f"#define STEPS {round(steps)}L\n"
+def _defined(factor: str, value: float) -> dict[str, str]:
+    return {f"{factor.lower()}.h": f"#define {factor} {value}\n"}
 
 
 def _flavour(name: str) -> str:
