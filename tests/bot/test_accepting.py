@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 from night_factory import FIRST_NIGHT, A, B, equal_weights, night_of, run_of
+from scripted_bench import Scripted, values
+from scripted_nights import Class
 from test_alerts import GOOD, POLICY, Diary
-from test_confirmation import Class, Scripted, values
 from typer.testing import CliRunner
 
 from baselines.confirming.state import ClassState, Filed, Onset

@@ -2,7 +2,8 @@
 
 import pytest
 from night_factory import A, B
-from test_confirmation import CRASH3, OK3, Class, Scripted, values
+from scripted_bench import Scripted, values
+from scripted_nights import CRASH3, OK3, Class
 
 from baselines.confirming.exact_measured import ExactMeasured
 from bot.conclusion import file_alerts
