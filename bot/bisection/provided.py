@@ -3,7 +3,6 @@
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from bot.bisection.document import Made, Noun
@@ -18,28 +17,13 @@ MOST_READY = 3  # builds that the cache is kept from removing, where they can be
 
 
 class Addresses(Protocol):
-    """Of builds: those of a range (ranges.py), or of commits of a repository that no range is needed of."""
+    """Of builds: those of a range (ranges.py), or of archives that have come from elsewhere."""
 
     noun: Noun
     good: str
 
     def address(self, name: str) -> str: ...
     def prepare(self, name: str) -> str: ...
-
-
-@dataclass(frozen=True)
-class CommitsOf:
-    """The commits of a repository, each built by its command."""
-
-    repository: Path
-    good: str
-    noun: Noun = "commit"
-
-    def address(self, name: str) -> str:
-        return f"git:{self.repository}@{name}"
-
-    def prepare(self, name: str) -> str:
-        return ""
 
 
 @dataclass

@@ -19,7 +19,6 @@ from bot.bisection.document import PREFIX, Made, Visit
 from bot.bisection.git_range import GitRange
 from bot.bisection.instruments import Instrument, Keep
 from bot.bisection.live import TerminalView
-from bot.bisection.provided import CommitsOf
 from bot.bisection.reverting import Reverts
 from bot.bisection.whole import Whole, alone_in
 from bot.config import NightlyConfig
@@ -33,7 +32,7 @@ from torchbenchmark.foreign_text import one_line
 from torchbenchmark.terminal import console
 
 FOLDER = "bisect"  # in `work`
-InstrumentOf = Callable[[NightlyConfig, BisectSettings, Commission, Path, ExitStack], Instrument]
+InstrumentOf = Callable[[NightlyConfig, BisectSettings, Commission, GitRange, Path, ExitStack], Instrument]
 
 
 class BisectedTonight(BaseModel):
@@ -71,11 +70,15 @@ class Timed:
 
 
 def instrument_here(
-    config: NightlyConfig, chosen: BisectSettings, asked: Commission, folder: Path, leases: ExitStack
+    config: NightlyConfig,
+    chosen: BisectSettings,
+    asked: Commission,
+    commits: GitRange,
+    folder: Path,
+    leases: ExitStack,
 ) -> Instrument:
     settings = with_command(config.builds, chosen.build, chosen.build_timeout_s)
     models = (config.models, config.timeout_s)
-    commits = CommitsOf(chosen.repo, asked.asked.good)
     return tests_instrument(asked.asked, commits, folder, settings, *models, leases, asked.machine_class)
 
 
@@ -136,7 +139,7 @@ def _bisect(
     with ExitStack() as leases:
         leases.enter_context(alone_in(folder))
         revert = Reverts(commits.folder, folder / "reverts", leases)
-        instrument = Timed(instrument_of(config, chosen, asked, folder, leases), until)
+        instrument = Timed(instrument_of(config, chosen, asked, commits, folder, leases), until)
         with TerminalView(commits.subjects) as view:
             found = Whole(asked.asked, commits, store, instrument, view, revert, environment=asked.environment).run()
     shutil.rmtree(folder, ignore_errors=True)

@@ -38,8 +38,9 @@ class Night:
         self.made = made_up(repository, "c0", "c8", "c5")
         self.asked = []
 
-    def instrument(self, config, chosen, asked, folder, leases):
+    def instrument(self, config, chosen, asked, commits, folder, leases):
         self.asked.append(asked)
+        self.built_from = commits.address("c0")
         return self.made
 
     def bisect(self, store, *alerts):
@@ -73,6 +74,16 @@ def test_an_open_alert_without_a_verdict_is_bisected_once(night, store):
     assert stored_alert(store).verdict.changes[0].commits[0].commit == night.repository.git("rev-parse", "c5")
     assert night.bisect(store, stored_alert(store)) == []
     assert list((night.config.work / "bisect").iterdir()) == []
+
+
+def test_builds_are_of_the_repository_that_reverts_are_made_in_whatever_folder_of_it_is_named(night, store):
+    below = night.repository.folder / "below"
+    below.mkdir(exist_ok=True)
+    night.config = night.config.model_copy(update={"bisect": BisectSettings(repo=below, build="make")})
+
+    night.bisect(store, stored_alert(store))
+
+    assert night.built_from == f"git:{night.repository.folder.resolve()}@c0"
 
 
 @pytest.mark.parametrize("fields", [{"kind": "improvement"}, {"closed": "2026-03-04T00:00:00Z"}], ids=str)

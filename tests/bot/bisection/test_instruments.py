@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,21 @@ from torchbenchmark.planning import RunRequest
 from torchbenchmark.registry import load_suite
 
 GOOD, CULPRIT = "a" * 40, "b" * 40
+
+
+@dataclass
+class Commits:
+    """Of a repository, as addresses of builds."""
+
+    folder: Path
+    noun: str = "commit"
+    good: str = GOOD
+
+    def address(self, name: str) -> str:
+        return f"git:{self.folder}@{name}"
+
+    def prepare(self, name: str) -> str:
+        return ""
 
 
 @pytest.fixture
@@ -35,7 +51,7 @@ def instrument(tmp_path, monkeypatch, holds) -> Iterator[instruments.TestsInstru
     monkeypatch.setenv("TORCHBENCH_BUILDS", str(tmp_path / "builds"))
     request = RunRequest(suite=load_suite("smoke"), device="cpu")
     with ExitStack() as leases:
-        builds = provided.Provided(provided.CommitsOf(tmp_path, GOOD), BuildSettings(), "torch", leases)
+        builds = provided.Provided(Commits(tmp_path), BuildSettings(), "torch", leases)
         yield instruments.TestsInstrument(builds, request, "cpu_time", tmp_path, TerminalRounds())
 
 
