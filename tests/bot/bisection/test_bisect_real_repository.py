@@ -22,7 +22,7 @@ def test_one_slow_commit_of_two_hundred_is_found_through_three_kills(tmp_path, r
     culprit = 149
     whole = {*(branch.merged for branch in BRANCHES), culprit - 1, culprit}
     repository = CompiledRepository(tmp_path / "package")
-    broken = broken_places(LENGTH, BROKEN, whole=whole, seed=11)  # of which the search meets some
+    broken = broken_places(LENGTH, BROKEN, whole=whole, seed=11)  # the search meets one to three, if pairs are quiet
     repository.make(LENGTH, {culprit: 1.08}, broken, BRANCHES)
     assert repository.git("rev-list", "--count", "main") == str(COMMITS)
     (repository.folder / "setup.py").write_text("something of mine")  # a dirty checkout
@@ -47,7 +47,6 @@ def test_one_slow_commit_of_two_hundred_is_found_through_three_kills(tmp_path, r
     assert [one["commits"] for one in report["changes"]] == [[repository.git("rev-parse", f"c{culprit}")]]
     assert report["changes"][0]["change"] == pytest.approx(0.08, abs=0.02)
     made = [one["commit"] for one in document["made"]]
-    assert not all(one["ok"] for one in document["made"])
     assert sorted(bisection.commits_that("began")) == sorted([*made, *broken_off])  # no build was repeated
     assert bisection.commits_that("ended") == made
     pairs = bisection.pairs()
