@@ -15,6 +15,7 @@ from bot.bisection.provided import Provided
 from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
 from bot.errors import BotError
 from torchbenchmark.builds.provide import ProvidedBuild
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.measurement import (
     NothingToCompare,
     PairsReporter,
@@ -23,15 +24,17 @@ from torchbenchmark.paired.measurement import (
     plan_pairs,
     require_same_gpus,
 )
-from torchbenchmark.paired.noise_table import find_noise_table
+from torchbenchmark.paired.noise_table import NoiseTable, find_noise_table
 from torchbenchmark.paired.pair_series import log_ratios
-from torchbenchmark.paired.pairs_file import Pairs, SideName
-from torchbenchmark.paired.results import collapse, measured_tests
+from torchbenchmark.paired.pairs_file import Pairs, SideName, read_pairs
+from torchbenchmark.paired.results import collapse, measured_tests, noise_table_of
 from torchbenchmark.paired.sides import Side
 from torchbenchmark.planning import RunRequest
 from torchbenchmark.profiles.difference import Touched
 from torchbenchmark.profiles.measuring import Profiled, profile_interpreters
 from torchbenchmark.registry import Registry
+
+REHEARSAL = 0  # the visit of the good end to itself
 
 
 class Workplaces(Protocol):
@@ -160,7 +163,7 @@ class TestsInstrument:
         )
 
     def _values(self, measured: Pairs) -> list[float]:
-        table = find_noise_table(None, measured.header.machine_class)
+        table = self._noise(measured.header.machine_class)
         by_test = []
         failures = []
         for test in measured_tests(measured):
@@ -173,6 +176,18 @@ class TestsInstrument:
         if failures or not min(map(len, by_test), default=0):
             raise CannotMeasure("; ".join(failures) or f"no pair gave {self.channel}")
         return [sum(values) / len(values) for values in zip(*by_test, strict=False)]
+
+    def _noise(self, machine_class: str) -> NoiseTable | None:
+        """How times follow the host: as the A/A study of this machine says or, without one, the pairs of the good end
+        against itself. A test that does not follow the host probe would get the probe's noise beside its own."""
+        table = find_noise_table(None, machine_class)
+        rehearsals = sorted(self.folder.glob(f"{REHEARSAL:03}-*.jsonl"))
+        if table is not None or not rehearsals:
+            return table
+        try:
+            return noise_table_of(read_pairs(rehearsals[0]))
+        except BenchmarkError:  # they tell of no noise
+            return None
 
     def _address(self, commit: str) -> str:
         return self.builds.range.address(commit)
