@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
+from rich.text import Text
 
 from bot.bisection.document import Made, Noun, Visit
 from bot.bisection.instruments import Keep, TestsInstrument
 from bot.bisection.script import CannotMeasure
 from bot.config import NightlyConfig
 from bot.culprits.tests_of_suite import with_command
-from bot.elsewhere.bisect_answer import read_bounded
+from bot.elsewhere.bisect_answer import LONGEST_S, read_bounded
 from bot.elsewhere.bisect_question import BisectQuestion
 from bot.errors import BotError
 from torchbenchmark.builds.build_errors import BuildFailed
@@ -21,6 +22,7 @@ from torchbenchmark.builds.cache import BuildCache
 from torchbenchmark.builds.provide import ProvidedBuild, provide
 from torchbenchmark.builds.workshop import sha256_of
 from torchbenchmark.foreign_text import one_line
+from torchbenchmark.terminal import console
 from torchbenchmark.yaml_files import first_problem
 
 MADE, WHEELS = "made.json", "wheels.zip"
@@ -64,7 +66,8 @@ def _pack(build: ProvidedBuild, to: Path) -> None:
 
 
 def made_in(folder: Path, commits: Sequence[str]) -> dict[str, tuple[Made, Path]]:
-    """What has come of the commits, with the archive of each. One whose job has left nothing is not in it."""
+    """What has come of the commits, with the archive of each. One whose job has left nothing, or nothing that can be
+    used, is not in it: its build script could have left anything, and must not keep back the others."""
     found = {}
     for commit in commits:
         place = folder / name_of(commit)
@@ -72,11 +75,23 @@ def made_in(folder: Path, commits: Sequence[str]) -> dict[str, tuple[Made, Path]
             continue
         try:
             made = Made.model_validate_json(read_bounded(place / MADE, LARGEST_MADE))
-        except ValidationError as error:
-            raise BotError(f"{place.name}/{MADE}: {first_problem(error)}") from error
-        if made.commit == commit:
-            found[commit] = (made, place / WHEELS)
+        except (BotError, ValidationError) as error:
+            told = first_problem(error) if isinstance(error, ValidationError) else error
+            console.print(Text(one_line(f"{place.name}/{MADE}: left out: {told}")), style="yellow")
+            continue
+        if made.commit != commit:
+            continue
+        if made.seconds > LONGEST_S or (made.ok and not _is_plain(place / WHEELS)):
+            console.print(
+                Text(f"{place.name}: left out: its wheels are missing, or its seconds are none"), style="yellow"
+            )
+            continue
+        found[commit] = (made, place / WHEELS)
     return found
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -228,6 +228,30 @@ def test_a_round_in_which_no_builder_has_built_anything_is_the_last(rounds, stor
     assert store.list("bisections/") == []
 
 
+@pytest.mark.parametrize("left", ["no JSON", "a link", "endless seconds", "no wheels"])
+def test_what_a_build_script_has_left_keeps_no_other_build_back(rounds, store, left):
+    asked = rounds.ask()
+    commit = rounds.build(asked)[2]
+    place = rounds.folder / "made" / name_of(commit)
+    if left == "no JSON":
+        (place / MADE).write_text("{")
+    elif left == "a link":
+        (place / MADE).rename(place / "elsewhere")
+        (place / MADE).symlink_to(place / "elsewhere")
+    elif left == "endless seconds":
+        (place / MADE).write_text(Made(commit=commit, ok=True, seconds=1e300).model_dump_json())
+    else:
+        (place / WHEELS).unlink()
+
+    why = rounds.measure()
+
+    answer = json.loads(rounds.answer.read_text())
+    assert commit not in [one["commit"] for one in answer["builds"]]
+    assert {rounds.measured.line[0], rounds.measured.line[-1]} <= {one["commit"] for one in answer["visits"]}
+    assert "wanted next" in why
+    assert rounds.decide(asked)["again"] == "true"
+
+
 def test_a_round_whose_bisection_has_gone_on_meanwhile_changes_nothing(rounds, store):
     first = rounds.ask()
     rounds.build(first)
