@@ -298,7 +298,7 @@ def bisect(
                 "pre": pre,
                 "wheels": "" if isinstance(commits, ReleaseRange) else commits.wheels or "",
                 "folder": str(run_in.absolute()) if run_in is not None else "",
-                "subject": normalised_name(subject or chosen.subject),
+                "subject": normalised_name(subject or (signal.subject if signal is not None else chosen.subject)),
                 "builds": digest(settings, ()),
             }
         )

@@ -108,6 +108,21 @@ def test_the_ends_the_tests_and_how_they_are_measured_come_from_the_alert_and_th
     assert f"written to alert {KEY}" in ended.out
 
 
+def test_the_wheels_that_a_command_measures_are_of_the_alerts_subject(repository, torchbench, instrument, tmp_path):
+    store_of(tmp_path / "store", repository, "c0", "c8")
+    instrument("c5")
+    config = tmp_path / "nightly.yaml"
+    config.write_text("subject: timm\n")
+    wheels = "url:https://ci.example.org/{sha}/torch-1.0-py3-none-any.whl"
+    how = ("--measure", "python work.py", "--wheels", wheels, "--config", config)
+
+    ended = torchbench(*from_signal(repository, tmp_path / "store"), *how)
+
+    assert ended.code == 1, ended.error
+    (asked,) = instrument.asked
+    assert (asked.subject, asked.measure) == ("torch", "python work.py")
+
+
 def test_an_alert_is_bisected_twice_only_where_that_is_asked(repository, torchbench, instrument, tmp_path):
     store_of(tmp_path / "store", repository, "c0", "c8")
     made = instrument("c5")
