@@ -126,7 +126,10 @@ def bisect(
     threads: Annotated[int | None, typer.Option(min=1, help="Of --tests: CPU threads.")] = None,
     budget: Annotated[float | None, typer.Option(help="Of --tests: seconds of timed work per process.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Of --tests: YAML whose `builds` says how builds are made.")
+        Path | None,
+        typer.Option(
+            help="YAML whose `builds` says how builds are made; of --from-signal also the store, suite and models."
+        ),
     ] = None,
     beyond: Annotated[
         float | None,
@@ -191,7 +194,11 @@ def bisect(
     if again and from_signal is None:
         raise BotError("--again: is of --from-signal; without that, name another --store to begin anew")
     ways = (repo is not None) + (releases is not None) + dates
-    if ways != 1 or (from_signal is not None and (repo is None or (measure is not None and tests))):
+    if ways > 1:
+        raise BotError("--repo, --releases and --dates: are three kinds of ranges; name one")
+    if measure is not None and tests:
+        raise BotError("--measure and --tests: are two ways of measuring; name one")
+    if ways != 1 or (from_signal is not None and repo is None):
         raise BotError(_NEEDED)
     if from_signal is None and (good is None or bad is None or (measure is None) == (not tests)):
         raise BotError(_NEEDED)
@@ -211,6 +218,9 @@ def bisect(
     from bot.culprits.tests_of_suite import digest, with_command
     from torchbenchmark.cli import device_named, end_children_on_termination
 
+    of_tests = {"--channel": channel, "--suite": suite, "--device": device, "--models": models, "--threads": threads}
+    if measure is not None and (given := [name for name, value in {**of_tests, "--budget": budget}.items() if value]):
+        raise BotError(f"{', '.join(given)}: is of --tests, and --measure measures by itself")
     _require_fitting(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
     if closing and closing < FEWEST_CLOSING:
         raise BotError(f"--closing {closing}: an interval takes at least {FEWEST_CLOSING} pairs; 0 leaves it out")
@@ -348,6 +358,7 @@ def bisect(
     end_children_on_termination()
     with ExitStack() as leases:
         leases.enter_context(alone_in(folder))
+        leases.push(_say_how_to_go_on)
         limits = (build_timeout, measure_timeout)
         where = None if signal is None else signal.alert.machine_class
         instrument = _instrument(asked, commits, folder, settings, tuple(models), limits, leases, where)
@@ -504,6 +515,11 @@ def _write(
         here = markdown_file.absolute().parent
         links = {which: quote(os.path.relpath(path.absolute(), here)) for which, path in pictures.items()}
         write_text(markdown_file, markdown(found, pictures=links))
+
+
+def _say_how_to_go_on(kind: type[BaseException] | None, *_: object) -> None:
+    if kind is KeyboardInterrupt:
+        console.print(Text("the same command goes on from here"))
 
 
 def _say(text: str) -> None:

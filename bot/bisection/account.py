@@ -140,8 +140,10 @@ def ends(document: Document) -> str:
     low, high = sorted(change(document.asked, one) for one in (mean - half, mean + half))
     if low <= 0 <= high:
         found = f"show no difference beyond {100 * max(-low, high):.2g} %"
+    elif abs(mean) < document.search.rules.smallest:
+        found = "show no clear difference"  # of the size that was looked for
     else:
-        found = "show no clear difference"  # of the size that was looked for: the search has said so
+        found = "differ"
     return (
         f"the ends {found} in {counted(len(values), 'pair')} ({percent(change(document.asked, mean))}, "
         f"{100 * LEVEL:.0f} % interval {percent(low)} to {percent(high)})"
@@ -194,8 +196,13 @@ def closing_texts(document: Document, one: Suspects) -> list[str]:
             had = "" if document.asked.exact else f"; the search had {percent(change(document.asked, one.step))}"
             texts.append(f"measured again, parent against culprit: {text}{had}")
         else:
-            still = ", which does not take the change back" if takes_back(document, one, made) is False else ""
-            texts.append(f"reverting it on the bad end: {measured}{still}")
+            still = {
+                True: "",
+                False: ", which does not take the change back",
+                None: ", which leaves open whether it does",
+            }
+            told = still[takes_back(document, one, made)] if made.visits and not made.reason else ""
+            texts.append(f"reverting it on the bad end: {measured}{told}")
     return texts
 
 

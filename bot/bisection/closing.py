@@ -162,11 +162,16 @@ def shows(document: Document, suspect: Suspects, one: Compared) -> bool | None:
 
 
 def takes_back(document: Document, suspect: Suspects, one: Compared) -> bool | None:
-    """Whether the bad end without the culprit is without the change; None where that was not measured."""
+    """Whether the bad end without the culprit is without the change; None where that was not measured, or where the
+    interval holds both nothing and half of the change."""
     if document.asked.exact:
         again = outcomes(one)
         return None if again is None else _settled(again[0]) != _settled(again[1])
-    return _lies(one, above=suspect.step < 0)
+    found = interval(one)
+    if found is None or _lies(one, above=suspect.step < 0):
+        return None if found is None else True
+    half = -suspect.step / 2
+    return None if found.low <= half <= found.high else False
 
 
 def _lies(one: Compared, *, above: bool) -> bool | None:

@@ -295,3 +295,35 @@ def test_a_test_that_is_not_there_is_told_before_anything_is_built(repository, t
 
 def test_only_one_of_measure_and_tests_is_taken(torchbench):
     assert "either --measure CMD or --tests TEST" in torchbench("--repo", os.curdir).stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--channel", "operators"), "--channel: is of --tests"),
+        (("--suite", "smoke", "--threads", "2"), "--suite, --threads: is of --tests"),
+        (("--tests", "works"), "--measure and --tests: are two ways of measuring"),
+        (("--releases", "thing"), "--repo, --releases and --dates: are three kinds of ranges"),
+    ],
+    ids=str,
+)
+def test_options_that_do_not_go_together_are_told_before_anything_is_built(repository, torchbench, arguments, told):
+    repository.line(2)
+
+    ended = torchbench("--repo", repository.folder, "--good", "c0", "--bad", "c2", "--measure", MEASURE, *arguments)
+
+    assert ended.returncode == 2 and told in " ".join(ended.stderr.split())
+    assert "building" not in ended.stdout
+
+
+def test_whoever_interrupts_it_is_told_that_the_same_command_goes_on(repository, torchbench, monkeypatch):
+    repository.line(2)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bisect, "_instrument", interrupted)
+
+    ended = torchbench("--repo", repository.folder, "--good", "c0", "--bad", "c2", "--measure", MEASURE)
+
+    assert ended.returncode == 130 and "the same command goes on from here" in ended.stdout

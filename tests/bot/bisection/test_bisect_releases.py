@@ -118,7 +118,7 @@ def test_what_cannot_be_bisected_is_told_before_anything_is_installed(index, tmp
     assert "is no version of a release" in told("1.0", "main")
     assert "is not before" in told("1.10", "1.9")
     assert "not of this kind of range" in told("1.0", "1.1", "--build", "make")
-    assert "bisect needs one of --repo" in " ".join(told("1.0", "1.1", "--dates").split())
+    assert "are three kinds of ranges; name one" in " ".join(told("1.0", "1.1", "--dates").split())
     assert not (tmp_path / "builds" / "environments").exists() or not list((tmp_path / "builds/environments").iterdir())
 
     code, out, _ = torchbench(arguments(tmp_path, "1.0", "2.0", "--plan"))

@@ -222,6 +222,24 @@ def test_a_change_that_stays_without_its_culprit_is_told_and_is_as_certain(tmp_p
     assert content(found)["changes"][0]["closing"][1]["takes_it_back"] is False
 
 
+def test_a_revert_whose_pairs_hold_both_nothing_and_half_of_the_change_is_left_open(tmp_path):
+    noisy = np.random.default_rng(3)
+
+    def later(commit: str) -> float:
+        return slower()(commit) + (float(noisy.normal(0, 0.12)) if "without" in commit else 0.0)
+
+    found = closed(tmp_path, MadeUp(slower()), later=later)
+
+    revert = content(found)["changes"][0]["closing"][1]
+    assert revert["interval"][0] < -0.04 < 0 < revert["interval"][1]
+    assert revert["takes_it_back"] is None
+    assert "in 12 pairs, which leaves open whether it does" in sentence(found)
+
+
+def test_ends_that_a_culprit_lies_between_are_told_to_differ(tmp_path):
+    assert content(closed(tmp_path, MadeUp(slower())))["ends"].startswith("the ends differ in ")
+
+
 def test_the_command_knows_what_an_interval_takes():
     assert (fewest_pairs(LEVEL), PAIRS) == (bisect.FEWEST_CLOSING, bisect.CLOSING)
 
