@@ -74,6 +74,7 @@ def models(tmp_path) -> Path:
     return folder.parent
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_three_times(torchbench, tmp_path, models):
     suite = suite_of(tmp_path, "raises", "healthy", "breaks_at_import")

@@ -99,6 +99,7 @@ def test_pairs_share_the_rounds_of_their_builds_and_leave_when_they_are_decided(
         bench_in(folder, pythons).pairs(wanted, 2, decided)
 
 
+@pytest.mark.long
 def test_a_test_that_fails_on_one_side_has_no_pairs_and_no_values(folder, pythons):
     usual, _ = pythons
     bench = bench_in(folder, pythons)
@@ -114,6 +115,7 @@ def test_a_test_that_fails_on_one_side_has_no_pairs_and_no_values(folder, python
     assert len({process.zygote for process in record.processes}) == 2
 
 
+@pytest.mark.long
 def test_a_test_that_fails_is_measured_one_by_one_as_often_as_any_other_and_not_twice_after_a_kill(folder, pythons):
     usual, _ = pythons
     bench = bench_in(folder, pythons)

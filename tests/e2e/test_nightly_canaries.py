@@ -102,6 +102,7 @@ def test_a_nightly_measures_its_canaries_first_and_last_and_a_killed_one_goes_on
     assert len(stored(nights, "trial")) == 1 and len(stored(nights, "canary")) == 2
 
 
+@pytest.mark.long
 def test_a_frozen_build_that_changed_is_refused_and_told_and_the_night_goes_on(nights, torchbench):
     build = make_slow_build(nights.folder / "frozen", training=0, inference=0)
     nights.config["canary"] = {"python": str(build), "suite": "canaries.yaml"}
@@ -132,6 +133,7 @@ def test_a_frozen_build_that_changed_is_refused_and_told_and_the_night_goes_on(n
     assert torchbench("canary", "--anew").returncode == 0
 
 
+@pytest.mark.long
 def test_a_shard_measures_its_canaries_and_the_workflow_stores_them_with_the_night(nights, torchbench):
     folder = nights.folder
     files = {name: str(folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV")}

@@ -117,6 +117,7 @@ def test_shards_are_planned_measured_apart_and_reported_as_they_come(torchbench,
     assert planned.returncode == 0 and "not measured yet" not in planned.stdout
 
 
+@pytest.mark.long
 def test_a_shard_needs_its_plan(torchbench, tmp_path, nightly):
     ended = torchbench("run", "--shard", "1/2", "--suite", tmp_path / "suite.yaml")
     assert (ended.returncode, ended.stderr.strip()) == (

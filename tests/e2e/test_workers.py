@@ -153,6 +153,7 @@ def test_a_refused_build_ends_both_workers_with_its_error(tmp_path, monkeypatch)
     assert processes_with_variable("TORCHBENCH_RUN", read_run(tmp_path / "run.jsonl").header.run) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL])
 def test_a_run_of_two_workers_that_is_ended_leaves_nothing_alive_and_is_resumed(tmp_path, how):
     models = variants(tmp_path)

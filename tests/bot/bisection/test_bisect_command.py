@@ -74,6 +74,7 @@ def lines_of(journal: Path, what: str) -> list[str]:
     return [line.split()[1] for line in journal.read_text().splitlines() if line.startswith(f"{what} ")]
 
 
+@pytest.mark.long
 def test_a_slower_commit_is_found_through_two_kills_and_nothing_is_done_twice(
     repository, journal, tmp_path, monkeypatch
 ):
