@@ -5,13 +5,20 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 from rich.text import Text
 
 from baselines.store import Store, open_store
+from bot.bisect_options import (
+    channel_named,
+    measuring_options,
+    prior_named,
+    require_of_the_range,
+    require_one_comparison,
+)
 from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 from torchbenchmark.builds.settings import BuildSettings
@@ -32,7 +39,6 @@ if TYPE_CHECKING:
 FEWEST_CLOSING, CLOSING = 6, 12  # as in bisection/closing.py, which takes a second to load
 MOST_REPLICATES = 100_000
 DEFAULT_WORK = Path("~/.cache/torchbench/bisect")
-DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
 WORKTREES, SCRATCH, STORE = "worktrees", "scratch", "store"
 REVERTS, ATTRIBUTION, EMPTY = "reverts", "attribution", "empty"
 
@@ -221,15 +227,15 @@ def bisect(
     of_tests = {"--channel": channel, "--suite": suite, "--device": device, "--models": models, "--threads": threads}
     if measure is not None and (given := [name for name, value in {**of_tests, "--budget": budget}.items() if value]):
         raise BotError(f"{', '.join(given)}: is of --tests, and --measure measures by itself")
-    _require_fitting(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
+    require_one_comparison(measure, {"--exact": exact, "--fails": fails, "--status": status}, channel)
     if closing and closing < FEWEST_CLOSING:
         raise BotError(f"--closing {closing}: an interval takes at least {FEWEST_CLOSING} pairs; 0 leaves it out")
     if beyond is not None and not 0 < beyond < 1:
         raise BotError(f"--beyond {beyond:g}: a share above 0 and under 1, such as .02 for 2 %")
     if measure is not None and not measure.strip():
         raise BotError("--measure: is empty; name the command that prints the number")
-    _require_of_the_range(repo, dates, measure, build, wheels, nightly_repo, pre, run_in)
-    if repo is None and _prior(prior) == "paths":
+    require_of_the_range(repo, dates, measure, build, wheels, nightly_repo, pre, run_in)
+    if repo is None and prior_named(prior) == "paths":
         raise BotError("--prior paths: weighs the commits of --repo by what they touched")
     for file in (json_file, markdown_file, picture):
         require_writable(file)
@@ -270,7 +276,7 @@ def bisect(
             settings,
             subject or chosen.subject,
             NightlyBranch(nightly_repo) if nightly_repo is not None else None,
-            _measuring(
+            measuring_options(
                 measure,
                 higher_is_better,
                 tests,
@@ -296,7 +302,7 @@ def bisect(
         beyond=beyond,
         most_builds=most_builds,
         most_pairs=most_pairs,
-        prior=_prior(prior),
+        prior=prior_named(prior),
         compared="counts" if exact else "status" if fails or status else "times",
         noun=commits.noun,
         again=_verdict_before(signal) if again else "",
@@ -317,7 +323,7 @@ def bisect(
     if measure is None:
         device = device_named(device or (signal.bad.device if signal is not None else "cpu"))
         status = status or (signal is not None and signal.compared == "status" and channel is None)
-        what = "" if status else _channel(channel or (signal.channel if signal is not None else None), device)
+        what = "" if status else channel_named(channel or (signal.channel if signal is not None else None), device)
         asked = asked.model_copy(
             update={
                 "tests": tuple(tests or ()),
@@ -524,86 +530,6 @@ def _say_how_to_go_on(kind: type[BaseException] | None, *_: object) -> None:
 
 def _say(text: str) -> None:
     console.print(Text(text))
-
-
-def _channel(name: str | None, device: str) -> str:
-    chosen = name or DEFAULT_CHANNEL[device]
-    kind = CHANNELS.get(chosen)
-    if kind is None or (kind.side != "cpu" and device != "cuda"):
-        raise BotError(f"--channel {chosen}: {'is no channel' if kind is None else 'needs a GPU'}")
-    return chosen
-
-
-def _require_fitting(measure: str | None, given: Mapping[str, bool], channel: str | None) -> None:
-    """Raises BotError for ways of comparing that are not of --measure or --tests, or are two."""
-    chosen = [name for name, wanted in given.items() if wanted]
-    if len(chosen) > 1:
-        raise BotError(f"{' and '.join(chosen)}: are two ways of comparing; name one")
-    for name in chosen:
-        if (measure is None) != (name == "--status"):
-            raise BotError(f"{name}: is of {'--tests' if name == '--status' else '--measure'}")
-    if given["--status"] and channel is not None:
-        raise BotError(f"--status and --channel {channel}: are two ways of comparing; name one")
-
-
-def _prior(name: str) -> Literal["flat", "paths"]:
-    if name == "flat" or name == "paths":
-        return name
-    raise BotError(f"--prior {name}: is none; there are flat, paths")
-
-
-def _require_of_the_range(
-    repo: Path | None,
-    dates: bool,
-    measure: str | None,
-    build: str | None,
-    wheels: str | None,
-    nightly_repo: Path | None,
-    pre: bool,
-    run_in: Path | None,
-) -> None:
-    """Raises BotError for options of another kind of range."""
-    releases = repo is None and not dates
-    for option, given, fits in (
-        ("--build", build is not None, repo is not None and wheels is None),
-        ("--wheels", wheels is not None, not releases),
-        ("--nightly-repo", nightly_repo is not None, dates),
-        ("--pre", pre, releases),
-        ("--in", run_in is not None, measure is not None and (repo is None or wheels is not None)),
-    ):
-        if given and not fits:
-            raise BotError(f"{option}: is not of this kind of range; see --help")
-    if run_in is not None and not run_in.is_dir():
-        raise BotError(f"--in {run_in}: is no folder")
-
-
-def _measuring(
-    measure: str | None,
-    higher_is_better: bool,
-    tests: Sequence[str] | None,
-    suite: str,
-    models: Sequence[Path] | None,
-    device: str,
-    channel: str | None,
-    subject: str | None,
-    threads: int | None,
-    budget: float | None,
-    config: Path | None,
-    beyond: float | None,
-    compared: Sequence[str],
-) -> list[str]:
-    """The options that say what is measured, for a further command."""
-    words: list[str] = ["--config", str(config)] if config is not None else []
-    words += ["--beyond", f"{beyond:g}"] if beyond is not None else []
-    words += compared
-    if measure is not None:
-        return [*words, "--measure", measure, *(["--higher-is-better"] if higher_is_better else [])]
-    words += [word for test in tests or () for word in ("--tests", test)]
-    words += [word for folder in models or () for word in ("--models", str(folder))]
-    words += ["--suite", suite, "--device", device]
-    for option, value in (("channel", channel), ("subject", subject), ("threads", threads), ("budget", budget)):
-        words += [f"--{option}", str(value)] if value is not None else []
-    return words
 
 
 def _is_built_here(commits: "Range") -> bool:

@@ -1,10 +1,11 @@
-"""What a nightly bisects: `bisect` in its configuration. docs/configuration.md describes every key."""
+"""What a nightly bisects, and by what: `bisect` in its configuration. docs/configuration.md describes every key."""
 
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}  # that a bisection compares, by device
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

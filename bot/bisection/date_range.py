@@ -9,7 +9,7 @@ from bot.bisection.document import Noun
 from bot.bisection.git_range import CommitFacts
 from bot.bisection.kept_nights import KeptNights
 from bot.bisection.nightly_branch import NightlyBranch
-from bot.bisection.ranges import FollowUp
+from bot.bisection.ranges import FollowUp, Linear
 from bot.errors import BotError
 from torchbenchmark.builds.build_address import parse_address
 from torchbenchmark.builds.cache import BuildCache
@@ -23,7 +23,7 @@ MOST_DAYS = 1500  # each is asked for
 SHORT = 12  # digits of a commit
 
 
-class DateRange:
+class DateRange(Linear):
     """Days with a wheel. A day whose commit of the main branch is that of the day before is left out."""
 
     noun: Noun = "date"
@@ -104,15 +104,6 @@ class DateRange:
     def facts(self, name: str) -> CommitFacts:
         night = self.branch.night(name) if self.branch is not None else None
         return CommitFacts(name, night.subject if night is not None else f"nightly of {name}", "", "")
-
-    def is_merge(self, name: str) -> bool:
-        return False
-
-    def touched(self, line: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return {}
-
-    def branches(self, name: str) -> list[list[str]]:
-        return []
 
     def address(self, name: str) -> str:
         return f"{self.wheels}@{name}"

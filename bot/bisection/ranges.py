@@ -55,3 +55,16 @@ class Range(Protocol):
 
     def follow_up(self, names: tuple[str, ...]) -> FollowUp | None:
         """How to narrow further what no build tells apart; None if that is not known."""
+
+
+class Linear:
+    """Of a range without a history of commits: nothing branches off, and nothing is known of files."""
+
+    def is_merge(self, name: str) -> bool:
+        return False
+
+    def touched(self, line: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        return {}
+
+    def branches(self, name: str) -> list[list[str]]:
+        return []

@@ -6,7 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from bot.bisection.document import Noun
 from bot.bisection.git_range import CommitFacts
-from bot.bisection.ranges import FollowUp
+from bot.bisection.ranges import FollowUp, Linear
 from bot.errors import BotError
 from torchbenchmark.builds.build_errors import BuildUnavailable
 from torchbenchmark.builds.cache import BuildCache
@@ -19,7 +19,7 @@ from torchbenchmark.errors import BenchmarkError
 MOST_NAMED = 8  # versions, in an error
 
 
-class ReleaseRange:
+class ReleaseRange(Linear):
     """Versions by their order. Yanked ones and pre-releases are left out unless they are an end, or `pre`."""
 
     noun: Noun = "version"
@@ -70,15 +70,6 @@ class ReleaseRange:
     def facts(self, name: str) -> CommitFacts:
         known = self._known.get(name)
         return CommitFacts(name, f"{self.package} {name}", "", known.uploaded if known is not None else "")
-
-    def is_merge(self, name: str) -> bool:
-        return False
-
-    def touched(self, line: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        return {}
-
-    def branches(self, name: str) -> list[list[str]]:
-        return []
 
     def address(self, name: str) -> str:
         return f"release:{self.package}=={name}"

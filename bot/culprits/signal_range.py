@@ -12,6 +12,7 @@ from baselines.night_evidence import TOTAL
 from baselines.runs import list_series
 from baselines.series import NightSummary
 from baselines.store import Store
+from bot.bisect_settings import DEFAULT_CHANNEL
 from bot.errors import BotError
 from bot.github.alert import Alert
 from bot.github.alert_store import read_alerts
@@ -24,7 +25,6 @@ MOST_NAMED = 20  # alerts that an error names
 MOST_DIFFERENCES = 20
 SHORTEST_KEY = 6  # digits by which an alert may be called
 LEAST_BEYOND, SHARE_LOOKED_FOR = 0.005, 0.5  # of the effect that pairs showed: several commits may have part in it
-DEFAULT_CHANNEL = {"cpu": "cpu_time", "cuda": "gpu_time"}
 _INSTANT = timedelta(microseconds=1)
 
 

@@ -9,7 +9,6 @@ it was asked after the answers of the first.
 import dataclasses
 import hashlib
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -17,6 +16,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from baselines.confirming.bench import Bench, Decided, Ended, LogRatios, PairsWanted, Values
+from bot.elsewhere.plain_file import read_bounded
 from bot.elsewhere.question import Digest
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
@@ -226,7 +226,7 @@ class RecordedBench:
         """`path`: the file of answers, which may hold anything. `question`: the digest of what is asked. `after`: of a
         second machine, the digest of the answers that it has gone on from."""
         self.path = path
-        content = _read(path)
+        content = read_bounded(path, LARGEST_BYTES, AnswersRefused)
         self.digest = hashlib.sha256(content).hexdigest()
         lines = _lines(path, content)
         head = _parse(path, 1, lines[0], TypeAdapter(_Head))
@@ -324,21 +324,6 @@ def answers_in(folder: Path, name: str, *, artifact: str | None = None, job: str
     if len(found) > 1:
         raise AnswersRefused(f"{wanted}: has come {len(found)} times, and nobody can say which is the right one")
     return found[0]
-
-
-def _read(path: Path) -> bytes:
-    """The content of a plain file that is not too large."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise AnswersRefused(f"{path.name}: is no plain file")
-            content = file.read(LARGEST_BYTES + 1)
-    except OSError as error:  # a link among them
-        raise AnswersRefused(f"{path.name}: cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_BYTES:
-        raise AnswersRefused(f"{path.name}: larger than {LARGEST_BYTES // 2**20} MiB; no night has so many answers")
-    return content
 
 
 def _lines(path: Path, content: bytes) -> list[bytes]:

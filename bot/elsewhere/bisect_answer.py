@@ -5,7 +5,6 @@ bounded, every field is checked, and the search goes on from the stored document
 """
 
 import os
-import stat
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ from bot.bisection.document import Document, Made, Visit
 from bot.bisection.driving import REHEARSAL, rehearsed, with_made
 from bot.bisection.state import with_build, with_probes
 from bot.elsewhere.bisect_question import BisectQuestion, Commit
+from bot.elsewhere.plain_file import read_bounded
 from bot.elsewhere.question import Digest
 from bot.errors import BotError
 from torchbenchmark.foreign_text import one_line
@@ -138,18 +138,3 @@ def read_answer(path: Path, digest: str) -> BisectAnswer:
     if answer.question != digest:
         raise BotError(f"{path.name}: answers another question")
     return answer
-
-
-def read_bounded(path: Path, largest: int) -> bytes:
-    """The content of a plain file of a machine that is not trusted."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise BotError(f"{path.name}: is no plain file")
-            content = file.read(largest + 1)
-    except OSError as error:  # a link among them
-        raise BotError(f"{path.name}: cannot be read: {error.strerror}") from error
-    if len(content) > largest:
-        raise BotError(f"{path.name}: larger than {largest // 2**20} MiB")
-    return content

@@ -14,8 +14,9 @@ from bot.bisection.instruments import Keep, TestsInstrument
 from bot.bisection.script import CannotMeasure
 from bot.config import NightlyConfig
 from bot.culprits.tests_of_suite import with_command
-from bot.elsewhere.bisect_answer import LONGEST_S, read_bounded
+from bot.elsewhere.bisect_answer import LONGEST_S
 from bot.elsewhere.bisect_question import BisectQuestion
+from bot.elsewhere.plain_file import read_bounded
 from bot.errors import BotError
 from torchbenchmark.builds.build_errors import BuildFailed
 from torchbenchmark.builds.cache import BuildCache

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.text import Text
 
 from baselines.store import Store, open_store
+from bot.bisect_settings import DEFAULT_CHANNEL
 from bot.bisection.account import Found
 from bot.bisection.document import Asked, Desk, Document
 from bot.bisection.driving import Bisecting
@@ -26,7 +27,7 @@ from bot.conclusion import issue_of
 from bot.config import NightlyConfig
 from bot.culprits.commission import Commission, commission, commissioned, known_commission
 from bot.culprits.of_night import OutOfTime, Timed
-from bot.culprits.signal_range import DEFAULT_CHANNEL, find_alert, range_of
+from bot.culprits.signal_range import find_alert, range_of
 from bot.culprits.tests_of_suite import digest as digest_of_builds
 from bot.culprits.tests_of_suite import pairs_instrument, with_command
 from bot.culprits.verdict_of_alert import bisected, write_verdict
