@@ -2,13 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pipeline import command_line
+
+PATIENCE_S = 240
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,8 @@ class Nights:
 
     def run(self, python: Path | None = None) -> Night:
         """One night of the build of `python`, or of this interpreter."""
-        config = self.folder / "nightly.yaml"
-        chosen = {**self.config, **({"python": str(python)} if python else {})}
-        config.write_text(yaml.safe_dump(chosen))
         process = subprocess.run(
-            command_line("nightly", "--config", config),
+            self._command(python),
             env=os.environ,
             capture_output=True,
             text=True,
@@ -56,6 +57,31 @@ class Nights:
         summary = self.folder / "work" / "nightly.json"
         assert summary.is_file(), process.stderr + process.stdout
         return Night(process.returncode, json.loads(summary.read_text()), process.stdout + process.stderr)
+
+    def killed_while_it_confirms(self, python: Path, pairs: int) -> list[str]:
+        """Start a night and kill it when so many pairs are there, which are returned as they stand."""
+        process = subprocess.Popen(
+            self._command(python), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        give_up = time.monotonic() + PATIENCE_S
+        while len(found := self._pairs_so_far()) < pairs:
+            assert process.poll() is None and time.monotonic() < give_up, "no pair was measured"
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        return found
+
+    def _pairs_so_far(self) -> list[str]:
+        """The lines of the pairs that are there, whole ones only."""
+        files = sorted((self.folder / "work" / "confirm").rglob("*-pairs-*.jsonl"))
+        lines = [line for file in files for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [line for line in lines if '"kind":"pair"' in line]
+
+    def _command(self, python: Path | None) -> list[str]:
+        config = self.folder / "nightly.yaml"
+        chosen = {**self.config, **({"python": str(python)} if python else {})}
+        config.write_text(yaml.safe_dump(chosen))
+        return command_line("nightly", "--config", config)
 
     @property
     def issues(self) -> list[Path]:
