@@ -1,5 +1,6 @@
 """What holds for all tests; stores of each kind, empty, and the servers behind them."""
 
+import contextlib
 import secrets
 import shutil
 import subprocess
@@ -9,6 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+with contextlib.suppress(ImportError):  # a GPU machine has none
+    import hypothesis
+
+    # How long an example takes is a matter of the machine and of what else runs on it.
+    hypothesis.settings.register_profile("any machine", deadline=None)
+    hypothesis.settings.load_profile("any machine")
 
 if TYPE_CHECKING:  # the fixtures import what they need: a GPU machine has no boto3
     from s3_servers import Endpoint

@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 Role = Literal["read", "triage", "write", "maintain", "admin"]
 ROLES: tuple[Role, ...] = ("read", "triage", "write", "maintain", "admin")
-Kind = Literal["classic", "fine-grained", "installation"]
+Kind = Literal["classic", "fine-grained", "installation", "app"]
 _WHOSE: dict[Kind, str] = {"fine-grained": "personal access token", "installation": "integration"}
 LEVELS = ("read", "write")
+Need = tuple[str, str]  # a permission and a level
 
 
 @dataclass(frozen=True)
 class Token:
-    """`installation` is an app's or a job's own (GITHUB_TOKEN). A classic one may all that its account may; the others
-    only what `permissions` says ({"issues": "write"}), in `repositories` and, reading, in public ones."""
+    """`installation` is an app's or a job's own (GITHUB_TOKEN), `app` the one by which an app asks for that. A classic
+    one may all that its account may; the others only what `permissions` says ({"issues": "write"}), in `repositories`
+    and, reading, in public ones."""
 
     value: str
     login: str
@@ -29,7 +31,7 @@ class Token:
     repositories: tuple[str, ...] = ()
 
     def allows(self, permission: str, level: str) -> bool:
-        if self.kind == "classic":
+        if self.kind == "classic" or (permission, level) == ("metadata", "read"):
             return True
         granted = dict(self.permissions).get(permission)
         return granted is not None and LEVELS.index(granted) >= LEVELS.index(level)
@@ -37,11 +39,11 @@ class Token:
     def covers(self, repository: Repository) -> bool:
         return self.kind == "classic" or repository.full_name in self.repositories
 
-    def not_accessible(self, permission: str, level: str) -> Refusal:
+    def not_accessible(self, *needs: Need) -> Refusal:
         return Refusal(
             403,
             f"Resource not accessible by {_WHOSE[self.kind]}",
-            headers={"X-Accepted-GitHub-Permissions": f"{permission}={level}"},
+            headers={"X-Accepted-GitHub-Permissions": "; ".join(f"{name}={level}" for name, level in needs)},
         )
 
 
@@ -60,8 +62,9 @@ def role_in(repository: Repository, token: Token | None) -> Role | None:
     return role if token.covers(repository) else anybody
 
 
-def check(repository: Repository, token: Token | None, permission: str, level: str) -> None:
-    """Refuses a request for `permission` at `level` in a repository."""
+def check(repository: Repository, token: Token | None, *needs: Need) -> None:
+    """Refuses a request in a repository that needs one of several permissions, all at one level."""
+    level = needs[0][1]
     if role_in(repository, token) is None:
         raise not_found()
     if token is None:
@@ -69,7 +72,7 @@ def check(repository: Repository, token: Token | None, permission: str, level: s
             raise Refusal(401, "Requires authentication")
         return
     is_open_to_all = level == "read" and not repository.private
-    if not is_open_to_all and not (token.covers(repository) and token.allows(permission, level)):
-        raise token.not_accessible(permission, level)
+    if not is_open_to_all and not (token.covers(repository) and any(token.allows(*need) for need in needs)):
+        raise token.not_accessible(*needs)
     if level == "write" and repository.is_archived:
         raise Refusal(403, "Repository was archived so is read-only.")

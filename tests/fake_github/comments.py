@@ -7,13 +7,14 @@ from typing import Any
 from githubkit_schemas.latest import models
 
 from fake_github.issues import LONGEST_BODY, Issue, association, issue_of
-from fake_github.refusals import invalid, must_administrate, not_found, too_long
+from fake_github.refusals import Refusal, invalid, must_administrate, not_found, too_long
 from fake_github.routing import Reply, Request, Routes
 from fake_github.users import shown
 from fake_github.world import Account, as_time, node_id
 
 ROUTES = Routes()
 PATH = "/repos/{owner}/{repo}/issues"
+_READ, _WRITE = (f"issues: {level} or pull_requests: {level}" for level in ("read", "write"))
 
 
 @dataclass
@@ -26,52 +27,60 @@ class Comment:
     updated_at: datetime
 
 
-@ROUTES.add(f"GET {PATH}/{{number}}/comments", needs="issues: read", model=models.IssueComment, paged=True)
+@ROUTES.add(f"GET {PATH}/{{number}}/comments", needs=_READ, model=models.IssueComment, paged=True)
 def list_comments(request: Request) -> Reply:
     issue = issue_of(request)
-    return Reply([_shown(request, one) for one in _comments(request).values() if one.issue is issue])
+    return Reply([shown_comment(request, one) for one in _comments(request).values() if one.issue is issue])
 
 
 @ROUTES.add(
     f"POST {PATH}/{{number}}/comments",
-    needs="issues: write",
+    needs=_WRITE,
     body=models.ReposOwnerRepoIssuesIssueNumberCommentsPostBody,
     model=models.IssueComment,
 )
 def create_comment(request: Request) -> Reply:
-    """Anybody who may read may comment."""
+    """Anybody who may read may comment, while the issue is not locked."""
     issue = issue_of(request)
-    body = _valid(request.body["body"])
+    _must_reach(request, issue)
+    if issue.locked and (not request.has_role("write") or (request.token and request.token.kind == "installation")):
+        raise Refusal(403, "Unable to create comment because issue is locked.")
+    return Reply(
+        shown_comment(request, add_comment(request, issue, request.account, _valid(request.body["body"]))), 201
+    )
+
+
+def add_comment(request: Request, issue: Issue, author: Account, body: str) -> Comment:
     now = request.world.clock.now()
-    comment = Comment(request.world.new_id(), issue, body, request.account, now, now)
+    comment = Comment(request.world.new_id(), issue, body, author, now, now)
     _comments(request)[comment.id] = comment
     issue.comments += 1
     issue.updated_at = now
-    return Reply(_shown(request, comment), 201)
+    return comment
 
 
-@ROUTES.add(f"GET {PATH}/comments/{{id}}", needs="issues: read", model=models.IssueComment)
+@ROUTES.add(f"GET {PATH}/comments/{{id}}", needs=_READ, model=models.IssueComment)
 def get_comment(request: Request) -> Reply:
-    return Reply(_shown(request, _get(request)))
+    return Reply(shown_comment(request, comment_of(request)))
 
 
 @ROUTES.add(
     f"PATCH {PATH}/comments/{{id}}",
-    needs="issues: write",
+    needs=_WRITE,
     body=models.ReposOwnerRepoIssuesCommentsCommentIdPatchBody,
     model=models.IssueComment,
 )
 def update_comment(request: Request) -> Reply:
-    comment = _get(request)
+    comment = comment_of(request)
     _must_be_theirs(request, comment)
     comment.body = _valid(request.body["body"])
     comment.updated_at = request.world.clock.now()
-    return Reply(_shown(request, comment))
+    return Reply(shown_comment(request, comment))
 
 
-@ROUTES.add(f"DELETE {PATH}/comments/{{id}}", needs="issues: write", model=None)
+@ROUTES.add(f"DELETE {PATH}/comments/{{id}}", needs=_WRITE, model=None)
 def delete_comment(request: Request) -> Reply:
-    comment = _get(request)
+    comment = comment_of(request)
     _must_be_theirs(request, comment)
     del _comments(request)[comment.id]
     comment.issue.comments -= 1
@@ -82,14 +91,22 @@ def _comments(request: Request) -> dict[int, Comment]:
     return request.repository.table(Comment)
 
 
-def _get(request: Request) -> Comment:
+def comment_of(request: Request) -> Comment:
+    """The comment that the path names."""
     comment = _comments(request).get(int(request.places["id"]))
     if comment is None:
         raise not_found()
     return comment
 
 
+def _must_reach(request: Request, issue: Issue) -> None:
+    """The right to write pull requests is one for those only."""
+    if not issue.is_pull_request:
+        request.require("issues", "write")
+
+
 def _must_be_theirs(request: Request, comment: Comment) -> None:
+    _must_reach(request, comment.issue)
     if comment.author is not request.account and not request.has_role("write"):
         raise must_administrate()
 
@@ -101,7 +118,7 @@ def _valid(body: str) -> str:
     return body
 
 
-def _shown(request: Request, comment: Comment) -> dict[str, Any]:
+def shown_comment(request: Request, comment: Comment) -> dict[str, Any]:
     issue = comment.issue
     kind = "pull" if issue.is_pull_request else "issues"
     page = f"https://github.com/{request.repository.full_name}/{kind}/{issue.number}"

@@ -35,6 +35,9 @@ class Issue:
     closed_by: Account | None = None
     comments: int = 0
     is_pull_request: bool = False
+    merged_at: datetime | None = None  # of a pull request
+    locked: bool = False  # only who may write may comment
+    lock_reason: Literal["resolved", "off-topic", "too heated", "spam"] | None = None
 
 
 @ROUTES.add(f"GET {PATH}", needs="issues: read", model=models.Issue, query=_FILTERS, paged=True)
@@ -61,7 +64,7 @@ def list_issues(request: Request) -> Reply:
         "comments": lambda one: one.comments,
     }
     newest_first = _one_of(query, "direction", ("desc", "asc")) == "desc"
-    return Reply([_listed(request, one) for one in sorted(found, key=keys[sort], reverse=newest_first)])
+    return Reply([listed(request, one) for one in sorted(found, key=keys[sort], reverse=newest_first)])
 
 
 @ROUTES.add(f"POST {PATH}", needs="issues: write", body=models.ReposOwnerRepoIssuesPostBody, model=models.Issue)
@@ -119,6 +122,9 @@ def association(request: Request, author: Account) -> str:
     """What the author is to the repository."""
     if author is request.repository.owner:
         return "OWNER"
+    teams = [team for team in request.world.teams if team.organization is request.repository.owner]
+    if any(author.login in team.members for team in teams):
+        return "MEMBER"
     return "COLLABORATOR" if author.login in request.repository.roles else "NONE"
 
 
@@ -171,10 +177,10 @@ def _since(text: str | None) -> datetime | None:
 
 
 def _single(request: Request, issue: Issue) -> dict[str, Any]:
-    return {**_listed(request, issue), "closed_by": shown(request, issue.closed_by)}
+    return {**listed(request, issue), "closed_by": shown(request, issue.closed_by)}
 
 
-def _listed(request: Request, issue: Issue) -> dict[str, Any]:
+def listed(request: Request, issue: Issue) -> dict[str, Any]:
     url = f"{request.url}/issues/{issue.number}"
     kind = "pull" if issue.is_pull_request else "issues"
     page = f"https://github.com/{request.repository.full_name}/{kind}/{issue.number}"
@@ -195,8 +201,8 @@ def _listed(request: Request, issue: Issue) -> dict[str, Any]:
         "labels": [on_issue(request, label) for label in issue.labels],
         "state": issue.state,
         "state_reason": issue.state_reason,
-        "locked": False,
-        "active_lock_reason": None,
+        "locked": issue.locked,
+        "active_lock_reason": issue.lock_reason,
         "assignees": [],
         "milestone": None,
         "comments": issue.comments,
@@ -213,6 +219,6 @@ def _listed(request: Request, issue: Issue) -> dict[str, Any]:
             "html_url": page,
             "diff_url": f"{page}.diff",
             "patch_url": f"{page}.patch",
-            "merged_at": None,
+            "merged_at": as_time(issue.merged_at),
         }
     return shown_issue

@@ -31,9 +31,10 @@ def not_found() -> Refusal:
     return Refusal(404, "Not Found")
 
 
-def moved(url: str) -> Refusal:
+def moved(url: str, method: str) -> Refusal:
     """For what is asked of a repository by a name that it once had."""
-    refusal = Refusal(301, "Moved Permanently", headers={"Location": url})
+    status, said = (301, "Moved Permanently") if method == "GET" else (307, "Temporary Redirect")
+    refusal = Refusal(status, said, headers={"Location": url})
     refusal.content["url"] = url
     return refusal
 

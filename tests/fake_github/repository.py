@@ -1,4 +1,4 @@
-"""The repository itself."""
+"""The repository itself, and as other things show it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from fake_github.access import Role
 from fake_github.issues import Issue
 from fake_github.routing import Reply, Request, Routes
 from fake_github.users import shown
-from fake_github.world import as_time, node_id
+from fake_github.world import Repository, as_time, node_id
 
 ROUTES = Routes()
 _PARTS = {
@@ -49,10 +49,10 @@ _PARTS = {
     "teams_url": "teams",
     "trees_url": "git/trees{/sha}",
 }
-_ABSENT = ("description", "mirror_url", "homepage", "language", "license")
-_NONE_OF = ("forks_count", "stargazers_count", "watchers_count", "size", "subscribers_count", "network_count")
-_NOT = ("fork", "has_projects", "has_wiki", "has_pages", "has_discussions", "disabled")
-_RIGHTS: dict[str, Role] = {
+_ABSENT = ("mirror_url", "homepage", "language", "license")
+_NONE_OF = ("forks_count", "stargazers_count", "watchers_count", "size")
+_NOT = ("has_projects", "has_wiki", "has_pages", "has_discussions", "disabled")
+RIGHTS: dict[str, Role] = {
     "pull": "read",
     "triage": "triage",
     "push": "write",
@@ -63,14 +63,18 @@ _RIGHTS: dict[str, Role] = {
 
 @ROUTES.add("GET /repos/{owner}/{repo}", needs="metadata: read", model=models.FullRepository)
 def get_repository(request: Request) -> Reply:
-    return Reply(_repository(request))
+    return Reply(
+        {
+            **whole(request, request.repository),
+            **dict.fromkeys(("subscribers_count", "network_count"), 0),
+            "permissions": {right: request.has_role(role) for right, role in RIGHTS.items()},
+        }
+    )
 
 
-def _repository(request: Request) -> dict[str, Any]:
-    repository = request.repository
-    page = f"github.com/{repository.full_name}"
-    created = as_time(repository.created_at)
-    open_issues = sum(issue.state == "open" for issue in repository.table(Issue).values())
+def minimal(request: Request, repository: Repository) -> dict[str, Any]:
+    """A repository as a workflow's run shows it."""
+    url = f"{request.base_url}/repos/{repository.full_name}"
     return {
         "id": repository.id,
         "node_id": node_id("Repository", repository.id),
@@ -78,14 +82,26 @@ def _repository(request: Request) -> dict[str, Any]:
         "full_name": repository.full_name,
         "owner": shown(request, repository.owner),
         "private": repository.private,
+        "html_url": f"https://github.com/{repository.full_name}",
+        "description": None,
+        "fork": repository.fork_of is not None,
+        "url": url,
+        **{name: f"{url}/{part}" for name, part in _PARTS.items()},
+    }
+
+
+def whole(request: Request, repository: Repository) -> dict[str, Any]:
+    """A repository as a pull request shows it, and an event."""
+    page = f"github.com/{repository.full_name}"
+    created = as_time(repository.created_at)
+    open_issues = sum(issue.state == "open" for issue in repository.table(Issue).values())
+    return {
+        **minimal(request, repository),
         "visibility": "private" if repository.private else "public",
-        "html_url": f"https://{page}",
-        "url": request.url,
         "git_url": f"git://{page}.git",
         "ssh_url": f"git@github.com:{repository.full_name}.git",
         "clone_url": f"https://{page}.git",
         "svn_url": f"https://{page}",
-        **{name: f"{request.url}/{part}" for name, part in _PARTS.items()},
         **dict.fromkeys(_ABSENT),
         **dict.fromkeys((*_NONE_OF, "forks", "watchers"), 0),
         **dict.fromkeys(_NOT, False),
@@ -93,9 +109,8 @@ def _repository(request: Request) -> dict[str, Any]:
         "archived": repository.is_archived,
         "open_issues": open_issues,
         "open_issues_count": open_issues,
-        "default_branch": "main",
-        "pushed_at": created,
+        "default_branch": repository.default_branch,
+        "pushed_at": as_time(repository.pushed_at),
         "created_at": created,
         "updated_at": created,
-        "permissions": {right: request.has_role(role) for right, role in _RIGHTS.items()},
     }

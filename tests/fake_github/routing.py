@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from fake_github.access import ROLES, Role, Token, role_in
+from fake_github.access import ROLES, Need, Role, Token, check, role_in
 from fake_github.refusals import Refusal
 from fake_github.world import Account, Repository, World
 
@@ -44,6 +44,10 @@ class Request:
         """Of the repository, by which the addresses in answers begin."""
         return f"{self.base_url}/repos/{self.repository.full_name}"
 
+    def require(self, permission: str, level: str) -> None:
+        """Refuses who has not got this permission in the repository."""
+        check(self.repository, self.token, (permission, level))
+
     def has_role(self, role: Role) -> bool:
         mine = role_in(self.repository, self.token)
         return mine is not None and ROLES.index(mine) >= ROLES.index(role)
@@ -60,11 +64,11 @@ class Route:
     method: str
     path: str
     answer: Callable[[Request], Reply]
-    needs: tuple[str, str] | None  # permission and level in the repository; None where no repository is concerned
+    needs: tuple[Need, ...]  # one of them, in the repository; none where no repository is concerned
     body: Any  # the model of the request's body
     model: Any  # the model of the answer, of one element where it is paged
     query: frozenset[str]
-    paged: bool
+    paged: bool | str
     pattern: re.Pattern[str] = field(repr=False)
 
 
@@ -86,15 +90,15 @@ class Routes:
         needs: str | None = None,
         body: Any = None,
         query: tuple[str, ...] = (),
-        paged: bool = False,
+        paged: bool | str = False,
     ) -> Callable[[Callable[[Request], Reply]], Callable[[Request], Reply]]:
-        """`request` is "POST /repos/{owner}/{repo}/issues", `needs` "issues: write"."""
+        """`request` is "POST /repos/{owner}/{repo}/issues", `needs` "issues: write", or several joined by " or ". Of a
+        listing that is a part of its answer, `paged` is the name of that part."""
         method, path = request.split(" ")
-        permission, level = needs.split(": ") if needs else ("", "")
+        needed = tuple((one.split(": ")[0], one.split(": ")[1]) for one in needs.split(" or ")) if needs else ()
         names = frozenset(query) | (frozenset({"page", "per_page"}) if paged else frozenset())
 
         def register(answer: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
-            needed = (permission, level) if needs else None
             self.all.append(Route(method, path, answer, needed, body, model, names, paged, _pattern(path)))
             return answer
 
@@ -108,7 +112,6 @@ class Routes:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """A place named `number` or `id` takes digits only, as GitHub's own routes do."""
-    return re.compile(
-        _PLACE.sub(lambda place: rf"(?P<{place[1]}>{r'[0-9]+' if place[1] in ('number', 'id') else '[^/]+'})", path)
-    )
+    """A place named `number` or `id` takes digits only, as GitHub's own routes do; a name of Git may have slashes."""
+    takes = {"number": "[0-9]+", "id": "[0-9]+", "ref": ".+", "basehead": ".+"}
+    return re.compile(_PLACE.sub(lambda place: rf"(?P<{place[1]}>{takes.get(place[1], '[^/]+')})", path))

@@ -19,6 +19,7 @@ from faulty_proxy import CUT_BODY, LOSE_ANSWER, PASS, Answer, Proxy
 
 from fake_github import validation
 from fake_github.access import Token, check, role_in
+from fake_github.apps import token_of_app
 from fake_github.limits import Limits
 from fake_github.paging import page_of
 from fake_github.refusals import Refusal, moved, not_found
@@ -37,17 +38,20 @@ class FakeGitHub:
     world: World
     proxy: Proxy
     limits: Limits
+    prefix: str = ""  # before every path, as /api/v3 is of GitHub Enterprise
     mistakes: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
-        return self.proxy.url
+        return self.proxy.url + self.prefix
 
     def answer(self, method: str, target: str, headers: dict[str, str], content: bytes) -> Answer:
         with self._lock:
             try:
-                return self._answer(method, target, headers, content)
+                if not target.startswith(f"{self.prefix}/"):
+                    return Answer(404, "<html>a page of GitHub Enterprise</html>", {"Content-Type": "text/html"})
+                return self._answer(method, target.removeprefix(self.prefix), headers, content)
             except Exception:
                 self.mistakes.append(f"{method} {target}: the fake broke:\n{traceback.format_exc()}")
                 return Answer(_BROKEN, '{"message": "the fake of GitHub broke"}')
@@ -62,7 +66,7 @@ class FakeGitHub:
             reply = route.answer(request)
             more: dict[str, str] = {}
             if route.paged:
-                reply, more = self._page(reply, request, urlsplit(target).path)
+                reply, more = self._page(reply, route, request, urlsplit(target).path)
             self._check(f"{method} {target}", validation.mistake_in_answer(reply.content, _model(route)))
         except Refusal as refusal:
             self._check(f"{method} {target}", validation.mistake_in_refusal(refusal.content))
@@ -84,8 +88,12 @@ class FakeGitHub:
             self.mistakes.append(f"{method} {target}: the fake does not have it; add it to tests/fake_github")
             raise not_found()
         route, places = found
-        repository = by_id or (self._repository(places, token, parts.query, path) if "repo" in places else None)
-        if repository is not None and route.needs is not None:
+        repository = by_id
+        if repository is None and "repo" in places:
+            repository = self._repository(method, places, token, parts.query, path)
+        if token is not None and token.kind == "app" and route.needs:
+            raise Refusal(403, "Resource not accessible by integration")
+        if repository is not None and route.needs:
             check(repository, token, *route.needs)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if unknown := sorted(query.keys() - route.query):
@@ -101,18 +109,20 @@ class FakeGitHub:
         repository = self.world.repository_of_id(int(parts[2]))
         return "/".join(["", "repos", repository.owner.login, repository.name, *parts[3:]]), repository
 
-    def _repository(self, places: dict[str, str], token: Token | None, query: str, path: str) -> Repository:
+    def _repository(
+        self, method: str, places: dict[str, str], token: Token | None, query: str, path: str
+    ) -> Repository:
         former = self.world.repository_once_called(places["owner"], places["repo"])
         if former is None or role_in(former, token) is None:
             return self.world.repository(places["owner"], places["repo"])
         url = "/".join([self.url, _BY_ID, str(former.id), *path.split("/")[4:]])
-        raise moved(f"{url}?{query}" if query else url)
+        raise moved(f"{url}?{query}" if query else url, method)
 
     def _token(self, authorization: str) -> Token | None:
         if not authorization:
             return None
         scheme, _, value = authorization.partition(" ")
-        token = self.world.tokens.get(value)
+        token = self.world.tokens.get(value) or token_of_app(self.world, value)
         if scheme.lower() not in ("bearer", "token") or token is None:
             raise Refusal(401, "Bad credentials")
         return token
@@ -130,10 +140,12 @@ class FakeGitHub:
             self.mistakes.append(f"{request}: GitHub ignores the field {name}")
         return body
 
-    def _page(self, reply: Reply, request: Request, path: str) -> tuple[Reply, dict[str, str]]:
+    def _page(self, reply: Reply, route: Route, request: Request, path: str) -> tuple[Reply, dict[str, str]]:
         rest = path.split("/")[3 if path.startswith(f"/{_BY_ID}/") else 4 :]
         url = "/".join([self.url, _BY_ID, str(request.repository.id), *rest])
         items, more = page_of(reply.content, request.query, url)
+        if isinstance(route.paged, str):
+            return Reply({"total_count": len(reply.content), route.paged: items}, reply.status), more
         return Reply(items, reply.status), more
 
     def _check(self, request: str, mistake: str | None) -> None:
@@ -155,14 +167,15 @@ class FakeGitHub:
 
 
 def _model(route: Route) -> Any:
-    return list[route.model] if route.paged else route.model
+    return list[route.model] if route.paged is True else route.model
 
 
 @contextmanager
-def fake_github() -> Iterator[FakeGitHub]:
-    """An empty one on a free port. Raises AssertionError at the end for what nobody was told of."""
+def fake_github(prefix: str = "") -> Iterator[FakeGitHub]:
+    """An empty one on a free port; `prefix` is /api/v3 for one as of GitHub Enterprise. Raises AssertionError at the
+    end for what nobody was told of."""
     world = World()
-    fake = FakeGitHub(world, Proxy(""), Limits(world))
+    fake = FakeGitHub(world, Proxy(""), Limits(world), prefix)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -1,6 +1,7 @@
 """What there is on the fake: accounts, tokens, repositories and, in each repository, the records of each resource."""
 
 import base64
+import hashlib
 import itertools
 import time
 from collections import defaultdict
@@ -26,7 +27,29 @@ class Account:
 
 
 @dataclass
+class Team:
+    id: int
+    organization: Account
+    slug: str
+    members: dict[str, Literal["active", "pending"]] = field(default_factory=dict)  # by login
+
+
+@dataclass
+class App:
+    """A GitHub App. `permissions` are those of its installation, `repositories` where it is installed."""
+
+    id: int
+    account: Account  # SLUG[bot]
+    public_key: str
+    installation: int
+    permissions: dict[str, str]
+    repositories: tuple[str, ...]
+
+
+@dataclass
 class Repository:
+    """A fork has its commits together with what it was forked from, as GitHub has."""
+
     id: int
     owner: Account
     name: str
@@ -36,6 +59,12 @@ class Repository:
     is_archived: bool = False
     former_names: set[str] = field(default_factory=set)  # whole ones, of which links lead here
     roles: dict[str, Role] = field(default_factory=dict)  # by login
+    fork_of: "Repository | None" = None
+    default_branch: str = "main"
+    pushed_at: datetime | None = None
+    branches: dict[str, str] = field(default_factory=dict)  # name -> commit
+    tags: dict[str, str] = field(default_factory=dict)
+    commits: dict[str, tuple[str, ...]] = field(default_factory=dict)  # commit -> parents
     _tables: defaultdict[type, dict[int, object]] = field(default_factory=lambda: defaultdict(dict))
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -77,6 +106,8 @@ class World:
         self.tokens: dict[str, Token] = {}
         self._ids = itertools.count(1_000)
         self.ghost: Account | None = None  # who stands for deleted accounts; None where GitHub answers null
+        self.teams: list[Team] = []
+        self.apps: list[App] = []
 
     def new_id(self) -> int:
         return next(self._ids)
@@ -87,12 +118,50 @@ class World:
         return account
 
     def add_repository(self, full_name: str, private: bool = False, roles: dict[str, Role] | None = None) -> Repository:
+        """With one commit on its default branch."""
         owner, name = full_name.split("/")
         repository = Repository(
             self.new_id(), self.account(owner), name, self.clock.now(), private, roles=dict(roles or {})
         )
         self.repositories.append(repository)
+        self.push(repository, repository.default_branch)
         return repository
+
+    def fork(self, repository: Repository, owner: str) -> Repository:
+        fork = Repository(
+            self.new_id(),
+            self.account(owner),
+            repository.name,
+            self.clock.now(),
+            repository.private,
+            fork_of=repository,
+            pushed_at=repository.pushed_at,
+            branches=dict(repository.branches),
+            commits=repository.commits,
+        )
+        self.repositories.append(fork)
+        return fork
+
+    def push(self, repository: Repository, branch: str, *parents: str, commit: str | None = None) -> str:
+        """A new commit, or `commit`, as the end of a branch: by default on top of what is there, or of the default
+        branch. Returns the commit."""
+        if commit is None:
+            below = repository.branches.get(branch) or repository.branches.get(repository.default_branch)
+            commit = hashlib.sha1(f"commit {self.new_id()}".encode(), usedforsecurity=False).hexdigest()
+            repository.commits[commit] = parents or ((below,) if below else ())
+        repository.branches[branch] = commit
+        repository.pushed_at = self.clock.now()
+        return commit
+
+    def delete_repository(self, repository: Repository) -> None:
+        self.repositories.remove(repository)
+
+    def add_team(self, name: str, *members: str) -> Team:
+        """`name` is ORGANISATION/TEAM."""
+        organization, slug = name.split("/")
+        team = Team(self.new_id(), self.account(organization), slug, dict.fromkeys(members, "active"))
+        self.teams.append(team)
+        return team
 
     def add_token(self, token: Token) -> Token:
         self.tokens[token.value] = token
