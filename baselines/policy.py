@@ -1,9 +1,10 @@
 """The numbers of the regression rule, from the YAML files in policies/ or one of the user's own."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from baselines.errors import BaselineError
 from baselines.screening import KnobName
@@ -27,6 +28,10 @@ class Judged(_Schema):
     @property
     def pair(self) -> tuple[str, Statistic]:
         return self.channel, self.statistic
+
+
+def _form(value: object) -> str:
+    return "[keys]" if isinstance(value, Mapping | Policy) else "[name]"
 
 
 class Policy(_Schema):
@@ -55,8 +60,14 @@ class Policy(_Schema):
         return self.judged[device]
 
 
-def load_policy(name_or_path: str) -> Policy:
-    """A policy of this project by name, or any by the path of its YAML."""
+# What a configuration may say: the name or path of a policy, or its keys.
+GivenPolicy = Annotated[Annotated[str, Tag("[name]")] | Annotated[Policy, Tag("[keys]")], Discriminator(_form)]
+
+
+def load_policy(name_or_path: str | Policy) -> Policy:
+    """A policy of this project by name, or any by the path of its YAML. One that is there already stays as it is."""
+    if isinstance(name_or_path, Policy):
+        return name_or_path
     if name_or_path.endswith((".yaml", ".yml")):
         return read_yaml(Path(name_or_path), Policy, BaselineError)
     known = sorted(path.stem for path in POLICIES.glob("*.yaml"))

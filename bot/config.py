@@ -6,12 +6,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from baselines.policy import GivenPolicy
+from bot.alert_settings import AlertSettings, NotifySettings
 from bot.bisect_settings import BisectSettings
 from bot.errors import BotError
 from bot.filing_rules import FilingRules
+from bot.forms import of_form
 from bot.inside import AttributeSettings
+from bot.owners import OwnersOrGlobs
+from bot.pull_request_settings import PullRequestSettings
+from bot.runner_settings import RunnerSettings
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.builds.settings import BuildSettings
 from torchbenchmark.canaries.settings import CanarySettings
@@ -34,6 +40,10 @@ def _from_environment(value: object) -> object:
 
 
 PerInstallation = Annotated[str, Field(min_length=1), BeforeValidator(_from_environment)]
+Repository = Annotated[PerInstallation, AfterValidator(of_form(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "OWNER/NAME"))]
+PackageName = Annotated[
+    str, AfterValidator(of_form(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "the name of one package, as pip has it"))
+]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
@@ -50,7 +60,7 @@ class NightlyConfig(BaseModel):
     build: NightlyBuild | None = None  # instead of `python`: what to install tonight
     keep_wheels: bool = True  # of `build`, in the store
     builds: BuildSettings = BuildSettings()  # how builds that an address names are made
-    subject: str = "torch"
+    subject: PackageName = "torch"
     canary: CanarySettings | None = None  # the frozen build that is measured first and last; None for none
 
     rounds: Count = 3
@@ -63,15 +73,19 @@ class NightlyConfig(BaseModel):
     store: PerInstallation = ".nightly/store"
     work: Path = Path(".nightly/work")
     outbox: Path = Path(".nightly/outbox")
-    github: Annotated[PerInstallation, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")] | None = None  # no outbox
+    github: Repository | None = None  # instead of the outbox
     github_login: str | None = None  # whom GITHUB_TOKEN writes as; None asks GitHub
-    policy: str = "default"
+    policy: GivenPolicy = "default"
     confirm: bool = True  # measure suspects again on this machine, and file only what is confirmed twice
     file: FilingRules = FilingRules()  # what becomes an issue, and when
     attribute: AttributeSettings = AttributeSettings()  # how much of what is filed is profiled
     bisect: BisectSettings | None = None  # find the commit of what is filed; None for not
+    pull_requests: PullRequestSettings = PullRequestSettings()  # what `/benchmark` may, and who may say it
+    runners: RunnerSettings = RunnerSettings()  # that the workflows of GitHub Actions use
     reference: str | None = None  # for the score; None for the first valid night of the store
-    owners: tuple[str, ...] = ()
+    owners: OwnersOrGlobs = ()  # by glob of a model, or of a path that a culprit touched
+    alerts: AlertSettings = AlertSettings()  # what is done with alerts beside their issues
+    notify: NotifySettings | None = None  # who else is told of them; None for nobody
     classes: tuple[str, ...] = ()  # of the machines whose runs are taken; empty for any
 
     @model_validator(mode="after")
@@ -102,9 +116,12 @@ def load_config(path: Path) -> NightlyConfig:
         changes["canary"] = _canary_from(base, config.canary)
     if config.bisect is not None:
         changes["bisect"] = config.bisect.model_copy(update={"repo": _joined(base, config.bisect.repo)})
+    if (suite := config.pull_requests.suite) is not None and suite.endswith((".yaml", ".yml")):
+        named = {"suite": str(_joined(base, Path(suite)))}
+        changes["pull_requests"] = config.pull_requests.model_copy(update=named)
     for key in ("suite", "policy"):
         value = getattr(config, key)
-        if value.endswith((".yaml", ".yml")):
+        if isinstance(value, str) and value.endswith((".yaml", ".yml")):
             changes[key] = str(_joined(base, Path(value)))
     if config.reference is not None and (base / config.reference).exists():
         changes["reference"] = str(_joined(base, Path(config.reference)))

@@ -12,6 +12,8 @@ from pydantic_core import ErrorDetails
 from torchbenchmark.foreign_text import one_line
 
 _LONGEST_SHOWN = 60  # characters of a value
+# In the place of what is wrong: that a key itself is, and the tags by which schemas tell forms of a value apart.
+_MARKS = ("[key]", "[keys]", "[list]", "[name]")
 
 _WHOLE, _NUMBER, _TRUTH, _KEYS = "a whole number", "a number", "true or false", "keys with values"
 _KINDS = {
@@ -54,7 +56,7 @@ _LENGTHS: dict[str, tuple[str, str, str, str]] = {
 def describe(problem: ErrorDetails, schema: type[BaseModel] | None = None) -> str:
     """One line for a problem: its key, what was expected there and what was found. With the schema, the keys that an
     unknown one may have been meant for."""
-    path = tuple(part for part in problem["loc"] if part != "[key]")
+    path = key_path(problem)
     key = ".".join(str(part) for part in path)
     if problem["type"] == "extra_forbidden":
         return f"unknown key {key}{_keys_meant(schema, path)}"
@@ -62,6 +64,11 @@ def describe(problem: ErrorDetails, schema: type[BaseModel] | None = None) -> st
         return f"key {key}: is missing"
     said = _said(problem)
     return f"key {key}: {said}" if key else said
+
+
+def key_path(problem: ErrorDetails) -> tuple[int | str, ...]:
+    """The keys and indices that lead to what is wrong, without the marks that stand among them."""
+    return tuple(part for part in problem["loc"] if part not in _MARKS)
 
 
 def found(value: object) -> str:
@@ -166,12 +173,14 @@ def _entry_of(kind: Any, step: int | str) -> Any:
 
 
 def _unwrapped(kind: Any) -> Any:
-    """The annotation without its metadata, and without the None that stands for an absent value."""
+    """The annotation without its metadata, and without the None that stands for an absent value; of several, the one
+    that has keys."""
     if get_origin(kind) is Annotated:
         return _unwrapped(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        others = [one for one in get_args(kind) if one is not type(None)]
-        return _unwrapped(others[0]) if len(others) == 1 else None
+        others = [_unwrapped(one) for one in get_args(kind) if one is not type(None)]
+        with_keys = [one for one in others if isinstance(one, type) and issubclass(one, BaseModel)]
+        return next(iter(others if len(others) == 1 else with_keys if len(with_keys) == 1 else ()), None)
     return kind
 
 

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from torchbenchmark.errors import BenchmarkError, SentinelError
-from torchbenchmark.validation import describe, found
+from torchbenchmark.validation import describe, found, key_path
 
 Schema = TypeVar("Schema", bound=BaseModel)
 
@@ -54,7 +54,7 @@ def load_yaml(path: Path, error: type[SentinelError] = BenchmarkError) -> Any:
     except yaml.MarkedYAMLError as cause:
         mark = cause.problem_mark or cause.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise error(f"{where}: not valid YAML: {cause.problem or cause.context}") from cause
+        raise error(f"{where}: not valid YAML: {cause.problem or cause.context}{_cure(text, mark)}") from cause
     except RecursionError as cause:
         raise error(f"{path}: not valid YAML: nested too deeply") from cause
 
@@ -68,11 +68,11 @@ def read_yaml(path: Path, schema: type[Schema], error: type[SentinelError] = Ben
     try:
         return schema.model_validate(content)
     except ValidationError as cause:
-        line = _line_of(path, cause.errors(include_url=False)[0]["loc"])
+        line = line_of(path, key_path(cause.errors(include_url=False)[0]))
         raise error(f"{path}: {first_problem(cause, schema)}{f' (line {line})' if line else ''}") from cause
 
 
-def _line_of(path: Path, key: Sequence[str | int]) -> int | None:
+def line_of(path: Path, key: Sequence[str | int]) -> int | None:
     """The line of a key in a YAML file, or of the innermost one around it that is there; None if there is none."""
     node, line = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader), None
     for part in key:
@@ -94,6 +94,14 @@ def first_problem(invalid: ValidationError, schema: type[BaseModel] | None = Non
     problems = invalid.errors(include_url=False)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return f"{describe(problems[0], schema)}{more}"
+
+
+def _cure(text: str, mark: yaml.Mark | None) -> str:
+    """What to write instead, where YAML stopped at a character that begins no plain text."""
+    there = text[mark.index : mark.index + 1] if mark else ""
+    if there in ("@", "`", "%"):
+        return "; put the text in quotes"
+    return "; indent with blanks, not with tabs" if there == "\t" else ""
 
 
 def _brief(cause: Exception) -> str:

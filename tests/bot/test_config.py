@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from baselines.policy import load_policy
 from bot.config import NightlyConfig, load_config
 from bot.errors import BotError
 
@@ -73,10 +74,17 @@ def test_store_and_repository_may_be_named_by_variables_of_the_environment(tmp_p
     assert config(tmp_path, "owners: [$TEAM]\n").owners == ("$TEAM",)
 
 
+def test_owners_are_a_list_or_lists_by_glob(tmp_path):
+    assert config(tmp_path, 'owners: {"hf_*": ["@a"], "*": ["@b"]}\n').owners == {"hf_*": ("@a",), "*": ("@b",)}
+    for wrong in ('"@a"', '{"hf_*": "@a"}', "3", "[3]"):
+        with pytest.raises(BotError, match=r"key owners.*: expected "):
+            config(tmp_path, f"owners: {wrong}\n")
+
+
 def test_the_configuration_of_the_workflow_is_valid(monkeypatch):
     monkeypatch.setenv("TORCHBENCH_STORE", "s3://bucket/prefix")
     monkeypatch.setenv("GITHUB_REPOSITORY", "owner/name")
-    loaded = load_config(Path(__file__).parents[2] / ".github" / "nightly.yaml")
+    loaded = load_config(Path(__file__).parents[2] / ".github" / "torchbench.yml")
     assert (loaded.suite, loaded.device, loaded.github) == ("v1", "cuda", "owner/name")
     assert loaded.build.packages[0] == "torch"
 
@@ -100,3 +108,74 @@ def test_what_is_filed_is_chosen_by_kind_and_a_mistake_names_file_key_and_line(t
         with pytest.raises(BotError) as error:
             config(tmp_path, text + "\n")
         assert said in str(error.value) and "nightly.yaml" in str(error.value)
+
+
+INLINE = """\
+suite: smoke
+policy:
+  name: ours
+  per_test: 0.05
+  judged:
+    cpu:
+      - {channel: cpu_time, statistic: p20}
+      - {channel: latency, statistic: median}
+"""
+
+
+def test_a_policy_may_stand_in_the_configuration_itself(tmp_path):
+    loaded = config(tmp_path, INLINE)
+    assert load_policy(loaded.policy) == loaded.policy
+    assert (loaded.policy.name, loaded.policy.per_test, loaded.policy.nights) == ("ours", 0.05, 7)
+    assert [one.channel for one in loaded.policy.for_device("cpu")] == ["cpu_time", "latency"]
+    (tmp_path / "policy.yaml").write_text("name: file\njudged: {cpu: [{channel: latency, statistic: median}]}\n")
+    assert load_policy(config(tmp_path, "policy: policy.yaml\n").policy).name == "file"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said", "line"),
+    [
+        (("0.05", "5 %"), "key policy.per_test: expected a number, found the text '5 %'", 4),
+        (("per_test", "pertest"), "unknown key policy.pertest; did you mean per_test?", 4),
+        (("median", "mode"), "key policy.judged.cpu.1.statistic: expected p20, median or mean, found", 8),
+        (("name: ours", "nights: 3"), "key policy.name: is missing", 2),
+        (("cpu:", "tpu:"), "key policy.judged.tpu: expected cpu or cuda, found the text 'tpu'; did you", 6),
+    ],
+)
+def test_a_mistake_deep_inside_is_told_with_its_line(tmp_path, wrong, said, line):
+    with pytest.raises(BotError) as error:
+        config(tmp_path, INLINE.replace(*wrong))
+    assert f"nightly.yaml: {said}" in str(error.value) and str(error.value).endswith(f"(line {line})")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("policy: 3\n", "key policy: expected text, found the number 3; put it in quotes (line 1)"),
+        (
+            "suite: smoke\npull_requests:\n  teams:\n  - org/one\n  - two\n",
+            "key pull_requests.teams.1: expected organisation/team, without an @, found the text 'two' (line 5)",
+        ),
+        (
+            "runners:\n  measuring: [self-hosted, gpu]\n  second:\n    - any\n    - gpu 2\n",
+            "key runners.second.1: expected one label of letters, digits, dots, - and _, found the text "
+            "'gpu 2' (line 5)",
+        ),
+        ("github: acme\n", "key github: expected OWNER/NAME, found the text 'acme' (line 1)"),
+        (
+            'pull_requests: {teams: ["@a/b"]}\n',
+            "key pull_requests.teams.0: expected organisation/team, without an @, found the text '@a/b' (line 1)",
+        ),
+        ("runners: {shards: none}\n", "key runners.shards: expected a whole number, found the text 'none' (line 1)"),
+        ("runners:\n  gpu: [a]\n", "unknown key runners.gpu; known: measuring, second, building, shards (line 2)"),
+        ("owners:\n\n- one\n- 2\n", "key owners.1: expected text, found the number 2; put it in quotes (line 4)"),
+        (
+            "owners:\n  '[ab]*':\n  - 2\n",
+            "key owners.[ab]*.0: expected text, found the number 2; put it in quotes (line 3)",
+        ),
+        ("owners: me\n", "key owners: expected a list, found the text 'me'; write [me] (line 1)"),
+    ],
+)
+def test_a_mistake_in_a_list_is_told_with_the_line_of_the_entry(tmp_path, text, said):
+    with pytest.raises(BotError) as error:
+        config(tmp_path, text)
+    assert str(error.value).endswith(f"nightly.yaml: {said}")
