@@ -1,10 +1,12 @@
 """The connection to GitHub: where it is, who we are, what is tried again, and errors in plain words.
 
-The token is read from the environment and stands in no message. What can be repeated is, as often as is of use:
-`repeat`. Creating cannot, as it may have happened although no answer came: `create_once` looks first.
+What can be repeated is, as often as is of use: `repeat`. Creating cannot, as it may have happened although no answer
+came: `create_once` looks first.
 """
 
 import functools
+import itertools
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,10 +16,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
-from github import Auth, Github, GithubException
+from github import Github, GithubException, GithubIntegration
 from github.GithubException import BadAttributeException, RateLimitExceededException
 
 from bot.errors import BotError
+from bot.github.credentials import TOKEN, credentials_for, token_for_teams
 from torchbenchmark.foreign_text import one_line
 
 API = "https://api.github.com"
@@ -28,6 +31,11 @@ _BETWEEN_WRITES_S = 1.0  # what GitHub asks for, lest its secondary limit strike
 _ATTEMPTS = 5
 _PAUSE_S = 2.0  # after the first failure, doubled after each further one
 _SECONDARY_WAIT_S = 60.0  # GitHub asks for at least a minute where it names no time
+_PER_PAGE = 100  # the most that GitHub gives
+_MOVED = (301, 307, 308)
+
+# So PyGithub stumbles over what it does not expect; RuntimeError over a redirection to another host.
+_STUMBLES = (AssertionError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
 
 Result = TypeVar("Result")
 
@@ -36,18 +44,18 @@ class Client:
     """PyGithub with the rules of this bot. `repository` is OWNER/NAME."""
 
     def __init__(self, repository: str, login: str | None = None) -> None:
-        """`login` is whom the token writes as, where GitHub does not tell. Raises BotError without a token."""
+        """`login` is whom the token writes as, where GitHub does not tell. Raises BotError without a token or App."""
         self.repository = repository
         self._configured_login = login
-        self._github = Github(
-            auth=Auth.Token(_token(repository)),
-            base_url=_address(),
-            timeout=_TIMEOUT_S,
-            per_page=100,
-            seconds_between_requests=None,
-            seconds_between_writes=_BETWEEN_WRITES_S,
-            retry=None,  # PyGithub's own waits for a limit however long that is, and knows 403 only
-        )
+        self._credentials = credentials_for(repository)
+        self._how: dict[str, Any] = {
+            "base_url": _address(),
+            "timeout": _TIMEOUT_S,
+            "per_page": _PER_PAGE,
+            "seconds_between_requests": None,
+            "seconds_between_writes": _BETWEEN_WRITES_S,
+            "retry": None,  # PyGithub's own waits for a limit however long that is, and knows 403 only
+        }
 
     def connect(self) -> None:
         """Find out what must be known before anything is written: whether the repository is there, and who we are."""
@@ -83,14 +91,49 @@ class Client:
 
         def ask() -> str | None:
             try:
+                if self._integration is not None:
+                    return f"{_expected(self._integration.get_app().slug)}[bot]"
                 return _expected(self._github.get_user().login)
             except GithubException as error:
-                if error.status == 403 and not _is_limit(error):
+                if error.status == 403 and not is_limit(error):
                     return None
                 raise
 
         with self.errors():
             return self.repeat(ask)
+
+    @functools.cached_property
+    def _integration(self) -> GithubIntegration | None:
+        """The App itself, which may only ask who it is and where it is installed."""
+        app = self._credentials.app
+        return None if app is None else GithubIntegration(auth=app, **self._how)
+
+    @functools.cached_property
+    def _github(self) -> Github:
+        if self._integration is None:
+            return Github(auth=self._credentials.token, **self._how)
+        integration = self._integration
+        owner, name = self.repository.split("/")
+
+        def installation() -> int:
+            try:
+                return int(_expected(integration.get_repo_installation(owner, name).id))
+            except GithubException as error:
+                if error.status == 404:
+                    raise BotError(
+                        f"GitHub, {self.repository}: the App is not installed there, or there is no such repository; "
+                        "install it on its page, `Install App`"
+                    ) from error
+                raise
+
+        assert self._credentials.app is not None
+        return Github(auth=self._credentials.app.get_installation_auth(self.repeat(installation)), **self._how)
+
+    @functools.cached_property
+    def _for_teams(self) -> Github:
+        """Who looks up teams: by a token of its own, if there is one."""
+        token = token_for_teams(self.repository)
+        return self._github if token is None else Github(auth=token, **self._how)
 
     def is_us(self, user: Any | None) -> bool:
         """Whether an account, as PyGithub gives it, is the one that the token writes as; None is a deleted one."""
@@ -107,6 +150,43 @@ class Client:
 
         return self.repeat(get)
 
+    def request(self, verb: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+        """The status, and what GitHub answers to a request for what is at `path` in the repository, or with a slash
+        first, anywhere. Where PyGithub would ask more, or tell less. A repository that has been renamed since it was
+        looked up is followed, which PyGithub does for reading only."""
+        requester = (self._for_teams if path.startswith("/orgs/") else self._github).requester
+        for _ in range(2):
+            url = path if path.startswith("/") else f"{self.repo.url}/{path}"
+            status, headers, text = requester.requestJson(verb, url, input=body)
+            if status not in _MOVED:
+                break
+            self.__dict__.pop("repo", None)
+        if status >= 300:
+            raise requester.createException(status, headers, _read(text))
+        return status, json.loads(text) if text else {}
+
+    def comments(self, number: int) -> list[dict[str, Any]]:
+        """The comments below an issue or a pull request that we have written, as GitHub tells them, oldest first."""
+        ours: list[dict[str, Any]] = []
+        for page in itertools.count(1):
+            listed = self.repeat(lambda page=page: self._page_of_comments(number, page))
+            ours += [one for one, author in listed if author.casefold() == self.login.casefold()]
+            if len(listed) < _PER_PAGE:
+                break
+        return ours
+
+    def _page_of_comments(self, number: int, page: int) -> list[tuple[dict[str, Any], str]]:
+        """With who has written each."""
+        path = f"issues/{number}/comments?per_page={_PER_PAGE}&page={page}"
+        _, listed = self.request("GET", path)
+        if listed and not listed[0]["url"].casefold().startswith(self.repo.url.casefold()):
+            # The repository was renamed meanwhile. PyGithub has followed it, but without saying which page.
+            self.__dict__.pop("repo", None)
+            _, listed = self.request("GET", path)
+        if not isinstance(listed, list):
+            raise NotGitHub  # and not a conversation in which nobody has said anything
+        return [(one, (one["user"] or {}).get("login", "")) for one in listed]
+
     def repeat(self, action: Callable[[], Result]) -> Result:
         """What `action` gives, which may be done several times."""
         return self.create_once(action, lambda: None)
@@ -120,12 +200,16 @@ class Client:
                 pause = _pause_after(error, attempt)
                 if pause is None or attempt == _ATTEMPTS - 1:
                     raise
-            except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-                raise NotGitHub from error  # so PyGithub stumbles over what it does not expect
+            except _STUMBLES as error:
+                raise NotGitHub from error
             time.sleep(pause)
             if (found := find()) is not None:
                 return found
         raise AssertionError
+
+    def told(self, error: GithubException) -> str:
+        """What a refusal means, and what to do, on one line."""
+        return _what_to_do(error, self._credentials.name)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -138,18 +222,9 @@ class Client:
                 "and is GITHUB_API_URL right?"
             ) from error
         except GithubException as error:
-            raise BotError(f"GitHub, {self.repository}: {_what_to_do(error)}") from error
+            raise BotError(f"GitHub, {self.repository}: {self.told(error)}") from error
         except requests.RequestException as error:
             raise BotError(f"GitHub, {self.repository}: no answer ({type(error).__name__}); try again later") from error
-
-
-def _token(repository: str) -> str:
-    token = os.environ.get("GITHUB_TOKEN", "").strip()
-    if not token:
-        raise BotError(f"{repository}: no token; set GITHUB_TOKEN (it needs: issues: write)")
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise BotError(f"{repository}: GITHUB_TOKEN holds characters that no token has; set it to the token alone")
-    return token
 
 
 def _address() -> str:
@@ -182,10 +257,24 @@ def _headers(error: GithubException) -> dict[str, str]:
     return {name.lower(): str(value) for name, value in (error.headers or {}).items()}
 
 
-def _is_limit(error: GithubException) -> bool:
+def _read(text: str) -> dict[str, Any]:
+    """What a refusal says, which is a page for people where something before GitHub refuses."""
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def is_limit(error: GithubException) -> bool:
     """Whether a refusal is one of GitHub's rate limits, which may come as 403 and as 429."""
     limited = isinstance(error, RateLimitExceededException) or "retry-after" in _headers(error)
     return error.status == 429 or (error.status == 403 and limited)
+
+
+def is_locked(error: GithubException) -> bool:
+    """Whether people have locked the conversation against who may not write the repository, which is their decision."""
+    return error.status == 403 and "locked" in said_in(error)
 
 
 def _wait_of(error: GithubException) -> float:
@@ -202,29 +291,43 @@ def _pause_after(error: GithubException | requests.RequestException, attempt: in
     """Seconds until it may be tried again; None if that is of no use."""
     if isinstance(error, requests.RequestException) or error.status >= 500:
         return _PAUSE_S * 2**attempt
-    if not _is_limit(error) or (wait := _wait_of(error)) > LONGEST_WAIT_S:
+    if not is_limit(error) or (wait := _wait_of(error)) > LONGEST_WAIT_S:
         return None
     return wait
 
 
-def _what_to_do(error: GithubException) -> str:
-    if _is_limit(error):
+def _what_to_do(error: GithubException, credentials: str) -> str:
+    """What a refusal means, and what to do: on one line, with GitHub's own words."""
+    if is_limit(error):
         until = datetime.fromtimestamp(time.time() + _wait_of(error), UTC)
         return f"the rate limit is used up until {until:%H:%M} UTC; start again then: what is filed is not filed twice"
-    said = _said(error)
+    said = said_in(error)
     told = {
-        401: "the token in GITHUB_TOKEN is not accepted",
-        403: "the token may not do this; it needs the permission issues: write",
+        401: f"the token in {credentials} is not accepted"
+        if credentials == TOKEN
+        else f"{credentials} are not accepted",
+        403: f"the token may not do this; it needs the permission {_permission(error)}",
         404: "no such repository, or the token may not see it",
         410: "issues are turned off there",
         422: "GitHub refuses what was sent",
     }.get(error.status, "GitHub does not work at present; try again later" if error.status >= 500 else "refused")
     if error.status == 403 and "archived" in said:
         told = "the repository is archived, so nothing can be written there"
+    if is_locked(error):
+        told = "the conversation is locked, and the bot may not write there"
+    if error.status == 403 and "GitHub App" in said:
+        told = "only a GitHub App, or a job's own token, may do this"
     return f"{told} ({error.status}{f': {said}' if said else ''})"
 
 
-def _said(error: GithubException) -> str:
+def _permission(error: GithubException) -> str:
+    """The permissions that GitHub would take, as a workflow names them."""
+    accepted = _headers(error).get("x-accepted-github-permissions", "")
+    wanted = [one.strip().replace("_", "-").replace("=", ": ") for one in accepted.split(";") if one.strip()]
+    return one_line(" or ".join(wanted)) if wanted else "issues: write"
+
+
+def said_in(error: GithubException) -> str:
     """GitHub's own words, with the fields that it names; in one line, and no longer than that."""
     if not isinstance(error.data, dict):
         return ""
