@@ -18,7 +18,8 @@ from baselines.canaries import CanaryMove
 from baselines.comparison import ROUNDING, compare, count_changes, moved_by
 from baselines.differences import differences
 from baselines.history import add_night, read_nights
-from baselines.night_evidence import Evidence
+from baselines.night_evidence import TOTAL, Evidence
+from baselines.noisy import NoisyTest
 from baselines.pins import pinned_night
 from baselines.policy import SEED_PER_TEST, SEED_TOTAL, Policy, load_policy
 from baselines.report import CountChange, Judgement, NightRef, Report, Row, State, Total
@@ -83,12 +84,14 @@ def detect(
     weights: Weights = v1_weights,
     noise: NoiseTable | None = None,
     canaries: CanaryMove | None = None,
+    noisy: Mapping[str, NoisyTest] | None = None,
 ) -> Report:
     """Compare a night with the nights before it, in any order; tonight among them is left out.
 
     `open_alerts` gives per test id, or TOTAL, since when its alert is open: nights from then on are no baseline.
     `masks` gives the same of alerts that may be closed by now. `noise` is the A/A table of the class: what the screen
-    believes a night to spread by at least. `canaries`: what the frozen build did tonight.
+    believes a night to spread by at least. `canaries`: what the frozen build did tonight. `noisy`: what people have
+    called noise, by test id or TOTAL; the flat rule does not know it.
     """
     masked = {test: list(several) for test, several in (masks or {}).items()}
     for test, opened in _parse_alerts(open_alerts or {}).items():
@@ -96,13 +99,15 @@ def detect(
     for night in (*history, *((pinned,) if pinned else ())):
         _check_comparable(tonight, night)
     earlier = tuple(night for night in chronological(history) if night.run != tonight.run)
-    evidence = Evidence(tonight, earlier, pinned, policy, masked)
+    noisy = dict(noisy or {})
+    evidence = Evidence(tonight, earlier, pinned, policy, masked, noisy)
     rows = [compare(test, evidence) for test in sorted(tonight.tests)]
     rows += [Row(test=test, state=State.GONE, reason="not planned tonight") for test in _vanished(evidence)]
-    good = evidence.last_good
-    total = _total({row.test: row.change for row in rows if row.change is not None}, weights, policy.total)
+    good, changes = evidence.last_good, {row.test: row.change for row in rows if row.change is not None}
+    total_limit = _total_limit(policy.total, noisy, changes, weights)
+    total = _total(changes, weights, total_limit)
     blind = evidence.nights_without_comparison if all(row.change is None for row in rows) else 0
-    judgement = _judge(tonight, rows, total, policy.per_test, policy.total, policy.min_coverage, blind)
+    judgement = _judge(tonight, rows, total, policy.per_test, total_limit, policy.min_coverage, blind, noisy)
     counts = tuple(change for test in sorted(tonight.ok_tests) for change in count_changes(test, evidence))
     return Report(
         verdict=judgement.verdict,
@@ -123,6 +128,7 @@ def detect(
         counts=counts,
         differences=tuple(differences(good, tonight)) if good else (),
         screen=_screen(evidence, rows, counts, noise, canaries) if earlier else None,
+        noisy=noisy,
     )
 
 
@@ -178,6 +184,13 @@ def _total_moved(score: float, limit: float) -> State:
     return State.FASTER if TARGET / score < 1 - limit - ROUNDING else State.UNCHANGED
 
 
+def _total_limit(limit: float, noisy: Mapping[str, NoisyTest], changes: Mapping[str, float], weights: Weights) -> float:
+    """What the total may lose: from what was called noise on, of itself, and of tests by what they weigh in it."""
+    weight = weights(sorted(changes)) if noisy and changes else {}
+    called = sum(one.margin * (1.0 if test == TOTAL else weight.get(test, 0.0)) for test, one in noisy.items())
+    return 1 - (1 - limit) * math.exp(-called)
+
+
 def _vanished(evidence: Evidence) -> list[str]:
     """Planned and meant to run in the newest valid night, not planned tonight."""
     if evidence.tonight.selection:
@@ -211,6 +224,7 @@ def _judge(
     total_limit: float,
     min_coverage: float,
     blind: int,
+    noisy: Mapping[str, NoisyTest] | None = None,
 ) -> Judgement:
     """The verdict by these limits, with a reason in one line. `blind` is the number of nights in a row, tonight
     included, that could not be compared with any before them."""
@@ -219,9 +233,19 @@ def _judge(
         told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
         return Judgement(verdict="broken", reason=f"no test ended ok: {told}")
     compared = [row for row in rows if row.change is not None]
-    slower = [row for row in compared if moved_by(row.change, per_test) is State.SLOWER]
-    faster = [row for row in compared if moved_by(row.change, per_test) is State.FASTER]
-    failing = [row.test for row in rows if row.state is State.NEWLY_FAILING]
+    noisy = noisy or {}
+
+    def moved(row: Row) -> State:
+        limit = noisy[row.test].widened(per_test) if row.test in noisy else per_test
+        return moved_by(row.change, limit)
+
+    def flaky(row: Row) -> bool:
+        known = noisy.get(row.test)
+        return known is not None and not known.has_failed_long(row.good_until, tonight.started)
+
+    slower = [row for row in compared if moved(row) is State.SLOWER]
+    faster = [row for row in compared if moved(row) is State.FASTER]
+    failing = [row.test for row in rows if row.state is State.NEWLY_FAILING and not flaky(row)]
     still = [row.test for row in rows if row.state is State.STILL_FAILING and row.alert is not None]
     findings = [f"{what} failing: {few(names)}" for what, names in (("newly", failing), ("still", still)) if names]
     if slower:

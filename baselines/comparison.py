@@ -68,7 +68,8 @@ def _compare_values(test: str, judged: Judged, evidence: Evidence) -> Row:
     change = _change(judged.channel, baseline.value, tonight)
     if change is None:
         return row.model_copy(update={"reason": "tonight and baseline are out of all proportion; check the unit"})
-    moved = moved_by(change, evidence.policy.per_test)
+    noisy, limit = evidence.noisy.get(test), evidence.policy.per_test
+    moved = moved_by(change, limit if noisy is None else noisy.widened(limit))
     # A test that is back but slow is a regression that its failure hid.
     state = State.FIXED if fixed and moved is not State.SLOWER else moved
     return row.model_copy(update={"state": state, "change": change, "reason": _was_failing(before) if fixed else ""})

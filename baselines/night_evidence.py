@@ -1,9 +1,10 @@
 """What the rules of a night look at: the night, those before it, and what is normal of each of its tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from baselines.noisy import NoisyTest
 from baselines.policy import Judged, Policy
 from baselines.rolling import Baseline, Mask, ValidNights, rolling_baseline
 from baselines.series import (
@@ -26,6 +27,7 @@ class Evidence:
     pinned: NightSummary | None
     policy: Policy
     masks: Mapping[str, Sequence[Mask]]
+    noisy: Mapping[str, NoisyTest] = field(default_factory=dict)
 
     def baseline(self, test: str, channel: str, statistic: Statistic, nights: int | None = None) -> Baseline:
         return rolling_baseline(self.tonight, self.history, test, channel, statistic, self.valid(test, nights))

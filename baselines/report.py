@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from baselines.confirming.state import NightOutcome
 from baselines.differences import Difference
+from baselines.noisy import NoisyTest
 from baselines.policy import Policy
 from baselines.series import Statistic, UtcTime
 from baselines.suspects import Screen
@@ -125,6 +126,7 @@ class Report(_Schema):
     screen: Screen | None = (
         None  # none where there is nothing to compare with, or the report is of before there was one
     )
+    noisy: dict[str, NoisyTest] = {}  # by test, or "total": what people have called noise
     confirmation: NightOutcome | None = None  # what was measured again; none where nothing could be
 
     @property

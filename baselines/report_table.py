@@ -39,6 +39,8 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
     _print_table(report)
     for count in report.counts:
         _line(f"count: {count.test} {count.channel} {count.baseline:.12g} -> {count.tonight:.12g}")
+    for test, one in report.noisy.items():
+        _line(f"called noise until {one.until:%Y-%m-%d}: {test}{f' within {one.width:.1%}' if one.width else ''}")
     if report.screen is not None:
         _print_screen(report.screen)
     if report.confirmation is not None:

@@ -16,6 +16,7 @@ from bot.filing_rules import FilingRules
 from bot.github.alert import masks
 from bot.github.alerts import apply_report
 from bot.github.announcements import announce
+from bot.triage.calling_noise import noisy_tests
 from torchbenchmark.records import Status
 
 POLICY = load_policy("default")
@@ -46,7 +47,13 @@ class Class:
         store_run(self.store, run)
         tonight = add_night(self.store, run_prefix(run.header))
         state, _ = read_state(self.store, tonight.suite, tonight.machine_class)
-        report = judge(self.store, tonight, POLICY, {**masks(self.alerts, tonight.started), **waiting_masks(state)})
+        report = judge(
+            self.store,
+            tonight,
+            POLICY,
+            {**masks(self.alerts, tonight.started), **waiting_masks(state)},
+            noisy=noisy_tests(self.alerts, tonight.started),
+        )
         rules = rules_of(self.file, POLICY)
         outcome = confirm_night(self.store, tonight, report, POLICY, lambda nights: bench, rules=rules)
         report = with_confirmation(report, outcome)

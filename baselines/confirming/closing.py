@@ -36,7 +36,7 @@ class Question:
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
-        return max(SHARE_GONE * log_of(self.effect), rules.margin_of(self.channel))
+        return max(SHARE_GONE * log_of(self.effect), rules.margin_of(self.channel, self.test))
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ def _keep(tonight: Tonight, one: ExactChange, measured: ExactMeasured) -> None:
     if one.kind == "newly failing":
         known = tonight.state.failing.pop(one.test, Failing(since=tonight.seen.tonight))
         known = Failing(since=known.since, nights=known.nights + measured.stands)
-        settled = measured.stands and known.nights >= tonight.rules.failing_nights
+        settled = measured.stands and known.nights >= tonight.rules.failing_nights_of(one.test)
         if not settled:
             tonight.state.failing[one.test] = known
     tonight.outcome.exact.append(measured.model_copy(update={"settled": settled}))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from baselines.confirming.rules import Rules
-from baselines.confirming.state import Accounts
+from baselines.confirming.state import Accounts, ClassState
 
 ENOUGH = 40  # sharp comparisons of a channel: two may lie beyond the quantile, whatever they are
 QUANTILE = 0.95
@@ -21,9 +21,14 @@ SHARP = 1.0  # half-width of a comparison's interval, in margins that are not es
 LEAST, MOST = 0.8, 2.0
 
 
-def with_margins(rules: Rules, accounts: Accounts) -> Rules:
-    """The rules with the margins that a class has come to by now."""
-    return replace(rules, margins=estimated_margins(accounts, rules))
+def with_margins(rules: Rules, state: ClassState) -> Rules:
+    """The rules with the margins that a class has come to by now, and with what people have called noise in it."""
+    return replace(
+        rules,
+        margins=estimated_margins(state.accounts, rules),
+        noise={test: one.margin for test, one in state.noisy.items() if one.width},
+        flaky=frozenset(test for test, one in state.noisy.items() if not one.width),
+    )
 
 
 def estimated_margins(accounts: Accounts, rules: Rules) -> Mapping[str, float]:

@@ -39,7 +39,7 @@ def run_night(
     """
     if state.last_night is not None and seen.tonight <= state.last_night:
         raise ValueError(f"the night of {seen.tonight} was concluded already: {state.last_night} is the newest")
-    rules = with_margins(rules, state.accounts)
+    rules = with_margins(rules, state)
     tonight = Tonight(seen, state, bench, rules, named)
     _know(tonight)
     state.bucket = min(rules.bucket, state.bucket + rules.pairs_a_night)

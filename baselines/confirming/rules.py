@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from baselines.noisy import FAILING_NIGHTS
 from torchbenchmark.statistics.sign_e_process import MOST_PAIRS, NIGHTLY_ERROR, SOFT_BETS, Bet
 
 Urgency = Literal["severe", "regression", "improvement"]
@@ -18,6 +19,8 @@ class Rules:
     margin: float = 0.005  # changes up to this are nobody's business, and what zygotes of one build may differ by
 
     margins: Mapping[str, float] = field(default_factory=dict)  # of channels of which enough is known by now
+    noise: Mapping[str, float] = field(default_factory=dict)  # by test: what a person has called noise, on top of it
+    flaky: frozenset[str] = frozenset()  # tests whose failing a person has called noise
 
     gate: float = 3.5  # of a candidate's score
     least_share_of_margin: float = 0.9  # that a candidate's effect has
@@ -60,6 +63,10 @@ class Rules:
     share_persistent: float = 0.6  # of a build's tests, the night after
     aa_pairs: int = 12
 
-    def margin_of(self, channel: str) -> float:
-        """What a change of a channel must be beyond."""
-        return self.margins.get(channel, self.margin)
+    def margin_of(self, channel: str, test: str = "") -> float:
+        """What a change of a channel must be beyond: of a test that was called noisy, from there on."""
+        return self.margins.get(channel, self.margin) + self.noise.get(test, 0.0)
+
+    def failing_nights_of(self, test: str) -> int:
+        """On how many nights a test must be found failing to be filed."""
+        return max(self.failing_nights, FAILING_NIGHTS) if test in self.flaky else self.failing_nights

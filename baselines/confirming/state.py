@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from baselines.confirming.exact_measured import ExactMeasured
+from baselines.noisy import NoisyTest
 from baselines.series import UtcTime
 
 SCHEMA = 1
@@ -251,6 +252,9 @@ class ClassState(_Schema):
     accounts: Accounts = Field(default_factory=Accounts)
     last_night: UtcTime | None = None
     accepted: list[str] = Field(default_factory=list)  # keys of alerts whose level began a segment, the newest last
+    noisy: dict[str, NoisyTest] = Field(
+        default_factory=dict
+    )  # by test: what people have called noise, as of that night
     outcome: NightOutcome | None = None  # of that night: concluding it again comes to the same
     concluded: UtcTime | None = (
         None  # the newest night whose outcome is in the alerts: one that is not was killed there

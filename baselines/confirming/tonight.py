@@ -79,7 +79,7 @@ class Tonight:
     def __init__(self, seen: Seen, state: ClassState, bench: Bench, rules: Rules, named: Sequence[Named] = ()) -> None:
         self.seen, self.state, self.bench, self.rules, self.outcome = seen, state, bench, rules, Outcome()
         self.names = [name_of(key) for key in seen.series]
-        self.margins = np.array([rules.margin_of(key.channel) for key in seen.series])
+        self.margins = np.array([rules.margin_of(key.channel, key.test) for key in seen.series])
         self.row_of = {name: row for row, name in enumerate(self.names)}
         self.named = {name_of(one.key): one for one in named if one.base in seen.nights}
         self.asked: dict[SeriesKey, tuple[Onset, datetime]] = {}  # tonight: when it may have come in, and the base

@@ -28,7 +28,7 @@ class Trial:
     def judged(self, ratios: Sequence[float], rules: Rules) -> Decision:
         return decide(
             ratios,
-            margin=rules.margin_of(self.key.channel),
+            margin=rules.margin_of(self.key.channel, self.key.test),
             candidates=self.candidates,
             direction="slower" if self.kind == "regression" else "faster",
             bets=rules.bets,

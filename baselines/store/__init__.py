@@ -15,16 +15,26 @@ def open_store(location: str, *, must_exist: bool = False) -> Store:
 
     Without `must_exist`, the first write makes the folder; a bucket has to be there.
     """
-    if not location:
-        raise BaselineError("the store has an empty location; give a folder or s3://bucket/prefix")
-    scheme = location.partition("://")[0] if "://" in location else ""
+    scheme = require_location(location)
     if scheme == "s3":
         return _open_bucket(location, must_exist)
-    if scheme not in ("", "file"):
+    return _open_folder(location, scheme, must_exist)
+
+
+def require_location(location: str) -> str:
+    """The kind of store that this names, empty for a folder; nothing is opened. Raises BaselineError for none."""
+    if not location:
+        raise BaselineError("the store has an empty location; give a folder or s3://bucket/prefix")
+    scheme, named, rest = location.partition("://")
+    if not named:
+        return ""
+    if scheme not in ("s3", "file"):
         raise BaselineError(
             f"{location}: no store of the kind {scheme}://; give a folder, file:///folder or s3://bucket"
         )
-    return _open_folder(location, scheme, must_exist)
+    if scheme == "s3" and not rest.partition("/")[0]:
+        raise BaselineError(f"{location}: names no bucket; a location is s3://bucket/prefix")
+    return scheme
 
 
 def _open_bucket(location: str, must_exist: bool) -> Store:

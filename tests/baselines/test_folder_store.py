@@ -83,6 +83,7 @@ def test_a_writer_killed_at_any_moment_leaves_old_or_new_content_and_no_lock(sto
         ("s3://UPPER/prefix", "not a name of a bucket"),
         ("s3://key:secret@bucket/prefix", "credentials do not belong"),
         ("gs://bucket", "no store of the kind gs://"),
+        ("s3:///nightly", "s3:///nightly: names no bucket"),
         ("", "empty location"),
         ("file://host/folder", "whole path"),
     ],

@@ -11,11 +11,11 @@ from baselines.night_evidence import TOTAL
 from baselines.policy import load_policy
 from baselines.report import State
 from baselines.store import open_store
-from bot.accepting import nights_of_alerts
 from bot.errors import BotError
 from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import apply_report
+from bot.triage.accepting import nights_of_alerts
 from regression_detector import detect
 from torchbenchmark.records import Status
 

@@ -37,7 +37,8 @@ def test_of_forty_comparisons_the_third_largest_is_the_margin_and_of_fewer_nothi
     effects = [0.0002 * number * (-1) ** number for number in range(1, ENOUGH + 1)]
     assert margin(effects) == pytest.approx(0.0076)
     assert estimated_margins(accounts(effects[1:]), RULES) == {}
-    assert RULES.margin_of(CHANNEL) == with_margins(RULES, accounts(effects[1:])).margin_of(CHANNEL) == RULES.margin
+    state = ClassState(accounts=accounts(effects[1:]))
+    assert RULES.margin_of(CHANNEL) == with_margins(RULES, state).margin_of(CHANNEL) == RULES.margin
 
 
 def test_two_outliers_of_forty_change_nothing_and_no_number_of_them_more_than_doubles_it():

@@ -4,7 +4,6 @@ Only the alert is changed, by conditional write, so that it may be accepted whil
 begin later go by it. `/expected` in a comment and `torchbench alerts accept` are the same.
 """
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -14,11 +13,10 @@ from baselines.confirming.stored_state import read_state
 from baselines.store import Store
 from bot.errors import BotError
 from bot.github.alert import Accepted, Alert
-from bot.github.alert_store import change_alerts, read_alerts
-from torchbenchmark.foreign_text import inline_code, one_line
+from bot.github.alert_store import read_alerts
+from bot.triage.deciding import because, decide, require_open
 
 _TOLD = {"improvement": "an improvement", "count": "a count", "environment": "the environment"}
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})(?:\[bot\])?")
 
 
 def accept_alert(
@@ -29,15 +27,11 @@ def accept_alert(
 
     Raises BotError, and has changed nothing, if there is no such alert, or it has no level to accept.
     """
-    if not _NAME.fullmatch(by):
-        raise BotError(f"accepted by {one_line(by)!r}: a name of letters, digits and . _ - is needed, as on GitHub")
-    where = f"{store.location}: {suite} on {machine_class}"
     state, _ = read_state(store, suite, machine_class)
 
-    def accept(alerts: tuple[Alert, ...]) -> tuple[Alert, ...]:
-        alert = _find(alerts, key, where)
+    def accept(alert: Alert, where: str) -> Alert:
         if alert.accepted is not None:
-            return alerts
+            return alert
         if alert.kind == "failure":
             raise BotError(
                 f"{where}: alert {key} is of tests that fail, which have no level; leave them out of the suite"
@@ -46,11 +40,10 @@ def accept_alert(
             raise BotError(
                 f"{where}: alert {key} tells of {_TOLD[alert.kind]}, and is normal already; nothing to accept"
             )
-        if not alert.is_open:
-            raise BotError(f"{where}: alert {key} is closed already: {alert.closed_because}")
-        return tuple(_accepted(one, state, by, why, now) if one.key == key else one for one in alerts)
+        require_open(alert, where)
+        return _accepted(alert, state, by, why, now)
 
-    return _find(change_alerts(store, suite, machine_class, accept), key, where)
+    return decide(store, suite, machine_class, key, by, accept, verb="accepted")
 
 
 def accepted_levels(alerts: Iterable[Alert]) -> list[AcceptedLevel]:
@@ -70,14 +63,6 @@ def nights_of_alerts(store: Store, suite: str, machine_class: str) -> set[dateti
     return needed | {onset_of(state, test, alert.opened) for alert in alerts for test in alert.tests}
 
 
-def _find(alerts: Iterable[Alert], key: str, where: str) -> Alert:
-    known = {alert.key: alert for alert in alerts}
-    if key not in known:
-        there = ", ".join(alert.key for alert in known.values() if alert.is_open and alert.kind == "regression")
-        raise BotError(f"{where} has no alert {one_line(key)!r}; open are: {there or 'none'}")
-    return known[key]
-
-
 def _accepted(alert: Alert, state: ClassState, by: str, why: str, now: datetime | None) -> Alert:
     at = now or datetime.now(UTC)
     since = {test: onset_of(state, test, alert.opened) for test in alert.tests}
@@ -85,9 +70,8 @@ def _accepted(alert: Alert, state: ClassState, by: str, why: str, now: datetime 
         update={
             "accepted": Accepted(at=at, by=by, since=since),
             "closed": at,
-            "closed_because": f"accepted as the new level by {by}" + (f": {inline_code(why)}" if why else ""),
+            "closed_because": f"accepted as the new level by {by}{because(why)}",
             "recovered_since": None,
             "recovered_nights": 0,
-            "revision": alert.revision + 1,
         }
     )
