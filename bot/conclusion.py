@@ -19,6 +19,7 @@ from baselines.canaries import CanaryMove
 from baselines.confirming.state import NightOutcome
 from baselines.confirming.stored_state import read_state, set_concluded
 from baselines.history import add_night, read_nights
+from baselines.noisy import NoisyTest
 from baselines.pins import pinned_night, read_pins, set_pin
 from baselines.policy import Policy
 from baselines.report import Report
@@ -27,6 +28,7 @@ from baselines.rolling import Mask
 from baselines.runs import load_run, run_prefix
 from baselines.series import NightSummary, summarise
 from baselines.store import Store
+from bot.alert_issue import issue_of
 from bot.canary import look_at_canaries
 from bot.config import NightlyConfig
 from bot.confirming.report import still_slow, unconfirmed_masks, waiting_masks, with_confirmation, without_shards
@@ -35,19 +37,17 @@ from bot.github.alert import Alert, masks
 from bot.github.alert_store import change_alerts, read_alerts
 from bot.github.alerts import RELAPSE, apply_report
 from bot.github.announcements import announce
-from bot.github.issue import BOT_LABEL, Filed, Issue, Tracker
-from bot.pages.culprit import CulpritChange, CulpritFacts, render_culprit
+from bot.github.issue import Filed, Tracker
+from bot.github.merging import merge_same_culprits
+from bot.notifying import notify
 from bot.pages.issue import (
-    IssueFacts,
-    NightLine,
-    accepting_command,
     render_announcement,
-    render_body,
     render_evidence,
-    render_title,
     reproduce_commands,
     side_by_side_command,
 )
+from bot.recovering import recover_alerts
+from bot.triage.calling_noise import noisy_tests
 from regression_detector import detect, read_history
 from score.inputs import find_reference
 from score.taxonomy import published_taxonomy
@@ -61,13 +61,6 @@ from torchbenchmark.terminal import console
 SCHEMA = 1
 _NO_NEWS = ("unchanged", "left closed", "left open", "left: it is newer", "to be filed", "to be closed if open")
 REFERENCE_PIN = "reference"  # the run that scores 1000 where the configuration names no reference
-LABELS = {
-    "regression": (BOT_LABEL, "performance regression"),
-    "failure": (BOT_LABEL, "newly failing"),
-    "improvement": (BOT_LABEL, "performance improvement"),
-    "count": (BOT_LABEL, "count change"),
-    "environment": (BOT_LABEL, "environment change"),
-}
 
 
 @dataclass(frozen=True)
@@ -127,6 +120,7 @@ def conclude(
     confirm_closings: ConfirmClosings | None = None,
     attribute: Attribute | None = None,
     bisect: Bisect | None = None,
+    now: datetime | None = None,
 ) -> int:
     """Everything after the storing of a run (which took `seconds` with its measuring). Returns the exit code.
 
@@ -137,6 +131,7 @@ def conclude(
     Is repeated when another shard of the run has come: the run is then all that is stored of it. A night before that
     was killed when it was confirmed and not filed yet is concluded first.
     """
+    recover_alerts(store, tracker, run.header.suite, run.header.machine_class)
     if confirm is not None:
         conclude_left(config, store, policy, run, tracker)
     began, key = time.monotonic(), run_prefix(run.header)
@@ -145,7 +140,7 @@ def conclude(
     if confirm is not None and report.verdict != "broken":
         outcome = confirm(tonight, report, judged.canary)
         report = report if outcome is None else with_confirmation(report, outcome)
-    now = datetime.now(UTC)
+    now = now or datetime.now(UTC)
     if confirm_closings is not None:
         report = confirm_closings(tonight, report, judged.alerts, now)
     scored = score(config, store, run, tonight)
@@ -156,7 +151,7 @@ def conclude(
 
     def change(before: tuple[Alert, ...]) -> tuple[Alert, ...]:
         after = apply_report(before, report, now=now, show=show, file=config.file)
-        return announce(after, report, config.file, show)
+        return merge_same_culprits(announce(after, report, config.file, show), now)
 
     alerts = change_alerts(store, tonight.suite, tonight.machine_class, change)
     set_concluded(store, tonight.suite, tonight.machine_class, tonight.started)
@@ -165,9 +160,11 @@ def conclude(
     if report.confirmation is not None:
         report = without_shards(still_slow(report, alerts), tonight.missing_shards)
     filed = file_alerts(tracker, alerts, config, tonight, now)
+    alerts = remember_filed(store, tonight, filed, now)
     bisections = bisect(tonight, alerts) if bisect is not None and report.verdict != "broken" else ()
     if any(one.verdict for one in bisections):
         filed = _filed_again(tracker, store, config, tonight, now, filed)
+    notify(config, store, read_alerts(store, tonight.suite, tonight.machine_class), now)
     print_report(report, verdict=False)  # the summary ends with it
     if canaries is not None:
         console.print(Text(f"canaries: {canaries.sentence}"))
@@ -206,7 +203,7 @@ def judge_night(config: NightlyConfig, store: Store, policy: Policy, key: str) -
     masked = _both(masks(alerts, tonight.started), waiting_masks(state))
     if config.confirm:
         masked = _both(masked, unconfirmed_masks(state, tonight))
-    report = judge(store, tonight, policy, masked, canaries)
+    report = judge(store, tonight, policy, masked, canaries, noisy_tests(alerts, tonight.started))
     return JudgedNight(tonight, report, alerts, canaries)
 
 
@@ -220,6 +217,7 @@ def judge(
     policy: Policy,
     masked: Mapping[str, list[Mask]],
     canaries: CanaryMove | None = None,
+    noisy: Mapping[str, NoisyTest] | None = None,
 ) -> Report:
     """Compare tonight with the stored nights before it."""
     history = read_history(store, tonight, policy, masked, tonight.started)
@@ -228,7 +226,7 @@ def judge(
     except SentinelError as problem:
         console.print(f"no comparison with the pinned run: {problem}", markup=False, style="yellow")
         pinned = None
-    return detect(tonight, history, policy, masks=masked, pinned=pinned, canaries=canaries)
+    return detect(tonight, history, policy, masks=masked, pinned=pinned, canaries=canaries, noisy=noisy)
 
 
 def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) -> Scored:
@@ -279,14 +277,28 @@ def file_alerts(
         alert for alert in alerts if alert.closed is None or now - alert.closed <= RELAPSE or alert.knows(tonight.run)
     ]
     known = {alert.key for alert in current if alert.knows(tonight.run)}
-    filed = file_all(tracker, [issue_of(alert, config) for alert in current])
+    filed = file_all(tracker, [issue_of(alert, config, now) for alert in current])
     return [one for one in filed if one.key in known or one.effect not in _NO_NEWS]
+
+
+def remember_filed(store: Store, tonight: NightSummary, filed: Sequence[Filed], now: datetime) -> tuple[Alert, ...]:
+    """All alerts; those that were handed to the tracker say so, and where their issue is, if that is known."""
+    where = {one.key: one.where if one.where.startswith(("https://", "http://")) else "" for one in filed}
+
+    def remember(alert: Alert) -> Alert:
+        if alert.key not in where or (alert.filed is not None and where[alert.key] in ("", alert.issue)):
+            return alert
+        known = {"filed": alert.filed or now, "issue": where[alert.key] or alert.issue}
+        return alert.model_copy(update=known)
+
+    return change_alerts(store, tonight.suite, tonight.machine_class, lambda alerts: tuple(map(remember, alerts)))
 
 
 def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, scored: Scored) -> str:
     if alert.is_announcement:
         return render_announcement(alert.kind, alert.tests, alert.nights[-1].findings, alert.intervals, report)
-    reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, config.policy, alert.opened)
+    policy = config.policy if isinstance(config.policy, str) else None
+    reproduce = reproduce_commands(run.header, config.suite, alert.tests, config.store, policy, alert.opened)
     pairs = side_by_side_command(run.header, config.suite, alert.tests) if alert.kind == "regression" else ""
     score = scored.score.total if scored.score else None
     return render_evidence(
@@ -294,95 +306,15 @@ def _evidence(alert: Alert, config: NightlyConfig, report: Report, run: Run, sco
     )
 
 
-def issue_of(alert: Alert, config: NightlyConfig) -> Issue:
-    """How an alert is filed."""
-    facts = IssueFacts(
-        kind=alert.kind,
-        suite=alert.suite,
-        tests=alert.tests,
-        is_open=alert.is_open,
-        closed_because=alert.closed_because,
-        opened=f"{alert.opened:%Y-%m-%d}",
-        nights=tuple(
-            NightLine(
-                date=f"{night.started:%Y-%m-%d %H:%M}",
-                build=night.build,
-                findings=", ".join(f"{test} {found}" for test, found in night.findings.items()),
-                note=night.note,
-            )
-            for night in reversed(alert.nights)
-        ),
-        owners=config.owners,
-        worst=_worst(alert),
-        accept=accepting_command(alert.suite, alert.machine_class, config.store, alert.key)
-        if alert.kind == "regression"
-        else "",
-        culprit=_culprit(alert),
-    )
-    return Issue(
-        key=alert.key,
-        title=render_title(facts),
-        body=render_body(facts, alert.evidence),
-        labels=LABELS[alert.kind],
-        is_open=alert.is_open,
-        occasion=_occasion(alert),
-        revision=alert.revision,
-    )
-
-
-def _culprit(alert: Alert) -> str:
-    if (verdict := alert.verdict) is None:
-        return ""
-    changes = [
-        CulpritChange(
-            [(commit.commit, commit.subject) for commit in one.commits],
-            one.more,
-            one.told,
-            one.probability,
-            one.certainty,
-        )
-        for one in verdict.changes
-    ]
-    return render_culprit(
-        CulpritFacts(
-            date=f"{verdict.at:%Y-%m-%d}",
-            verdict=verdict.verdict,
-            good=verdict.good,
-            bad=verdict.bad,
-            changes=changes,
-            nothing=verdict.nothing,
-            ends=verdict.ends,
-            reason=verdict.reason,
-            environment=verdict.environment,
-            of_merge=verdict.of_merge,
-        )
-    )
-
-
-def _occasion(alert: Alert) -> str:
-    """A person who closes the issue has decided on these tests, this time: not on others, and not on a relapse."""
-    time = f"relapse {len(alert.earlier)}" if alert.earlier else "first time"
-    return f"{len(alert.tests)} tests, {time}"
-
-
-def _worst(alert: Alert) -> str:
-    """The largest change that a test had when it was first found, this time."""
-    if alert.kind not in ("regression", "improvement"):
-        return ""
-    first: dict[str, str] = {}
-    for night in [night for night in alert.nights if night.started >= alert.opened] or alert.nights:
-        first = {**night.findings, **first}
-    largest = min if alert.kind == "improvement" else max
-    return largest(first.values(), key=lambda found: float(found.rstrip("%")), default="")
-
-
 def _filed_again(
     tracker: Tracker, store: Store, config: NightlyConfig, tonight: NightSummary, now: datetime, filed: list[Filed]
 ) -> list[Filed]:
-    """File what bisecting has added. Where that fails, the next night files it."""
+    """File what bisecting has added, and what turns out one by it. Where that fails, the next night files it."""
     known = {one.key for one in filed}
     try:
-        alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+        alerts = change_alerts(
+            store, tonight.suite, tonight.machine_class, lambda alerts: merge_same_culprits(alerts, now)
+        )
         return [*filed, *(one for one in file_alerts(tracker, alerts, config, tonight, now) if one.key not in known)]
     except SentinelError as problem:
         console.print(f"what was bisected is not filed yet: {problem}", markup=False, style="yellow")

@@ -18,8 +18,7 @@ from baselines.store import Store, open_store
 from bot.conclusion import conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
-from bot.filing import IssuesOption, open_tracker
-from bot.github.issue_file import IssueFile
+from bot.filing import IssuesOption, issue_file, open_tracker
 from bot.nightly import alone
 from torchbenchmark.cli import end_children_on_termination
 from torchbenchmark.quantity import few
@@ -67,7 +66,7 @@ def confirm_stored(config: NightlyConfig, night: str | None, machine_class: str 
     store, policy = open_store(config.store, must_exist=True), load_policy(config.policy)
     run = load_run(store, _find(store, load_suite(config.suite).name, night, machine_class))
     _require_not_overtaken(store, run)
-    tracker = open_tracker(config) if issues is None else IssueFile(issues)
+    tracker = open_tracker(config) if issues is None else issue_file(issues, config)
     confirm, closings = partial(confirm_here, config, store, policy), partial(confirm_closings_here, config, store)
     attribute = partial(attribute_here, config, store)
     code = conclude(

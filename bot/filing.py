@@ -1,5 +1,6 @@
 """Filing: where the configuration sends issues, and the command that files what another job has left in a file."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from rich.text import Text
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
 from bot.github.issue import Filed, Issue, Tracker
-from bot.github.issue_file import read_issues
+from bot.github.issue_file import IssueFile, read_issues
 from bot.github.outbox import Outbox
 from torchbenchmark.terminal import console
 
@@ -53,6 +54,12 @@ def tell(filed: Filed | None) -> None:
     """Say what came of filing an issue."""
     if filed is not None:
         console.print(Text(f"issue {filed.effect}: {filed.title}\n  {filed.where}"))
+
+
+def issue_file(path: Path, config: NightlyConfig) -> IssueFile:
+    """A file of issues for another job to file, that knows what the tracker has if this job may read it."""
+    reads = config.github is None or os.environ.get("GITHUB_TOKEN", "").strip()
+    return IssueFile(path, open_tracker(config) if reads else None)
 
 
 def open_tracker(config: NightlyConfig) -> Tracker:

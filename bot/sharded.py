@@ -26,11 +26,11 @@ from bot.canary import missing_canaries, require_canaries, store_canaries
 from bot.conclusion import Confirm, conclude
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
-from bot.filing import IssuesOption, open_tracker
+from bot.filing import IssuesOption, issue_file, open_tracker
 from bot.github.issue import Tracker
-from bot.github.issue_file import IssueFile
 from bot.nightly import alone
 from bot.readiness import require_ready
+from bot.recovering import recover_alerts
 from torchbenchmark.builds.nightly_index import resolve
 from torchbenchmark.builds.pinned import PinnedBuild
 from torchbenchmark.canaries.settings import CanarySettings
@@ -142,7 +142,7 @@ def conclude_command(
     1: regression, 2: broken, also if a shard is missing and nothing is slower in the others.
     """
     chosen = load_config(config)
-    tracker = open_tracker(chosen) if issues is None else IssueFile(issues)
+    tracker = open_tracker(chosen) if issues is None else issue_file(issues, chosen)
     raise typer.Exit(conclude_files(chosen, shards, tracker))
 
 
@@ -240,6 +240,11 @@ def conclude_shards(
             codes.append(_told(problem))
         else:
             nights[run_prefix(shard.header)] = None
+    for suite, machine_class in dict.fromkeys((one.header.suite, one.header.machine_class) for one in shards):
+        try:
+            recover_alerts(store, tracker, suite, machine_class)  # before a night is judged, here or elsewhere
+        except SentinelError as problem:
+            codes.append(_told(problem))
     if deferring is not None and nights and deferring(store, policy, list(nights)):
         return max(codes, default=EXIT_CLEAN)
     confirm = _confirm_without_a_bench(config, store, policy, asked_before=deferring is not None)

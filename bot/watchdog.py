@@ -22,6 +22,7 @@ from bot.errors import BotError
 from bot.filing import IssuesOption, open_tracker, tell
 from bot.github.issue import BOT_LABEL, Issue, Tracker, key_of
 from bot.github.issue_file import IssueFile
+from bot.owners import owners_of
 from torchbenchmark.foreign_text import inline_code
 from torchbenchmark.registry import load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
@@ -172,7 +173,8 @@ def _missing(one: Watched, config: NightlyConfig) -> str:
         if newest
         else "The store has none."
     )
-    owners = f"\n\ncc {' '.join(config.owners)}" if config.owners else ""
+    told = owners_of(config.owners)
+    owners = f"\n\ncc {' '.join(told)}" if told else ""
     return (
         f"**{one.problem[0].upper()}{one.problem[1:]}.** {last}\n\n"
         f"{_advice(one, config)}\n\n"

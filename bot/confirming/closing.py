@@ -45,7 +45,7 @@ def confirm_closings(
     if not closings:
         return report.model_copy(update={"confirmation": with_closings(outcome, (), 0)})
     state, version = read_state(store, tonight.suite, tonight.machine_class)
-    rules = with_margins(rules or Rules(), state.accounts)
+    rules = with_margins(rules or Rules(), state)
     found, spent = ask_closings(closings, tonight.build.id, bench(nights), rules)
     after = with_closings(outcome, found, spent)
     if state.outcome is not None and state.outcome.night == tonight.started:

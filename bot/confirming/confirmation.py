@@ -24,7 +24,6 @@ from baselines.report import Report, State
 from baselines.screening import WINDOW
 from baselines.series import NightSummary, chronological
 from baselines.store import Store
-from bot.accepting import accepted_levels
 from bot.config import NightlyConfig
 from bot.confirming.bench import bench_of_night, closing_bench
 from bot.confirming.closing import confirm_closings
@@ -32,6 +31,8 @@ from bot.confirming.exact_changes import exact_changes
 from bot.filing_rules import FilingRules, When
 from bot.github.alert import Alert
 from bot.github.alert_store import read_alerts
+from bot.triage.accepting import accepted_levels
+from bot.triage.calling_noise import noisy_tests
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,9 @@ def look_at_night(
     seen = seen_tonight(tonight, nights, policy, canary)
     if seen is None:
         return None
-    accept_levels(state, accepted_levels(read_alerts(store, tonight.suite, tonight.machine_class)), seen)
+    alerts = read_alerts(store, tonight.suite, tonight.machine_class)
+    accept_levels(state, accepted_levels(alerts), seen)
+    state.noisy = noisy_tests(alerts, tonight.started)
     named, exact = _named(report, set(seen.series)), exact_changes(report, tonight, nights, state)
     return Looked(tonight, nights, seen, state, named, exact, version)
 

@@ -94,7 +94,8 @@ def _failing(report: Report, outcome: NightOutcome) -> tuple[list[str], list[str
     tests = sorted({*report.tests(State.NEWLY_FAILING), *verdicts})
     machine = [test for test in tests if test in verdicts and verdicts[test].verdict == "not the build"]
     flaky = [test for test in tests if test in verdicts and verdicts[test].verdict == "flaky"]
-    return [test for test in tests if test not in (*machine, *flaky)], machine, flaky
+    waiting = [test for test in report.noisy if test in verdicts and not verdicts[test].settled]  # called flaky
+    return [test for test in tests if test not in (*machine, *flaky, *waiting)], machine, flaky
 
 
 def still_slow(report: Report, alerts: Collection[Alert]) -> Report:

@@ -35,6 +35,7 @@ class Commission(BaseModel):
     machine_class: str = Field(alias="class")
     asked: Asked
     environment: tuple[str, ...] = ()
+    named_ends: bool = False  # by a person: asked beside what the nights ask of the alert, and not kept as that
 
 
 def commission(store: Store, alert: Alert, make: Callable[[], Commission]) -> Commission:
@@ -71,9 +72,11 @@ def commissioned(
     build_timeout_s: float,
     most_builds: int | None,
     most_pairs: int | None,
+    named: tuple[str, str] | None = None,
 ) -> Commission:
-    """What the configuration asks of an alert. Raises BotError where its ends make no range of the repository."""
-    ends = GitRange(repository, *ends_in(repository, signal))
+    """What the configuration asks of an alert, between the commits of its nights or the ends that a person has `named`.
+    Raises BotError where they make no range of the repository."""
+    ends = GitRange(repository, *ends_in(repository, signal, *(named or ())))
     settings = with_command(config.builds, build, build_timeout_s)
     measuring = signal.bad.measuring
     asked = Asked(
@@ -100,6 +103,7 @@ def commissioned(
         machine_class=alert.machine_class,
         asked=asked,
         environment=signal.environment,
+        named_ends=named is not None,
     )
 
 

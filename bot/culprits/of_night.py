@@ -144,6 +144,6 @@ def _bisect(
             found = Whole(asked.asked, commits, store, instrument, view, revert, environment=asked.environment).run()
     shutil.rmtree(folder, ignore_errors=True)
     told = ". ".join(filter(None, (sentence(found), merge_sentence(found))))
-    if write_verdict(store, alert, bisected(found, asked.episode)) is None:
+    if write_verdict(store, alert, bisected(found, asked.episode, paths=commits.paths)) is None:
         return BisectedTonight(alert=alert.key, told=f"{told}; the alert is gone, or open for another time by now")
     return BisectedTonight(alert=alert.key, verdict=found.verdict.kind, told=told)

@@ -1,18 +1,20 @@
 """A verdict is written to the alert that was bisected, and told by its issue."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from baselines.store import Store
 from bot.bisection.account import EXIT_CODES, Found, change_text, ends, merge_sentence
 from bot.github.alert import Alert
 from bot.github.alert_store import change_alerts
-from bot.github.bisected import MOST_COMMITS, Bisected, BisectedChange, SuspectCommit
+from bot.github.bisected import MOST_COMMITS, MOST_PATHS, Bisected, BisectedChange, SuspectCommit
 from torchbenchmark.foreign_text import one_line
 
 
-def bisected(found: Found, episode: int, now: datetime | None = None) -> Bisected:
-    """A verdict as an alert keeps it."""
+def bisected(
+    found: Found, episode: int, now: datetime | None = None, paths: Callable[[str], Sequence[str]] = lambda commit: ()
+) -> Bisected:
+    """A verdict as an alert keeps it. `paths` are those that a commit touched."""
     verdict, search = found.verdict, found.document.search
     return Bisected(
         at=now or datetime.now(UTC),
@@ -23,7 +25,11 @@ def bisected(found: Found, episode: int, now: datetime | None = None) -> Bisecte
         changes=tuple(
             BisectedChange(
                 commits=tuple(
-                    SuspectCommit(commit=commit, subject=one_line(found.subjects.get(commit, "")))
+                    SuspectCommit(
+                        commit=commit,
+                        subject=one_line(found.subjects.get(commit, "")),
+                        paths=tuple(map(one_line, paths(commit)[:MOST_PATHS])),
+                    )
                     for commit in one.inseparable[:MOST_COMMITS]
                 ),
                 more=max(0, len(one.inseparable) - MOST_COMMITS),

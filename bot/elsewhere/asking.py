@@ -129,7 +129,7 @@ def answer_question(config: NightlyConfig, question: Path, into: Path, out: Path
         if asked.closings and asked.closings_digest is not None:
             closing = RecordingBench(bench.bench)  # whose asks go on from those of the night
             try:
-                ask_closings(asked.closings, asked.builds[-1], closing, with_margins(Rules(), asked.state.accounts))
+                ask_closings(asked.closings, asked.builds[-1], closing, with_margins(Rules(), asked.state))
                 closing.write(beside, asked.closings_digest, host_name())
             except SentinelError as problem:
                 console.print(f"no alert can be closed: {problem}", markup=False, style="yellow")

@@ -39,7 +39,7 @@ def close_by_answers(
     state, head = looked.state, looked.tonight.build.id
     if state.outcome is None:
         return
-    rules, told, spent, why = with_margins(Rules(), state.accounts), (), 0, ""
+    rules, told, spent, why = with_margins(Rules(), state), (), 0, ""
     if not ask_something(closings, head):
         told, spent = ask_closings(closings, head, NoBench(), rules)
     else:

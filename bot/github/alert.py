@@ -10,6 +10,7 @@ from baselines.confirming.state import Interval
 from baselines.rolling import Mask
 from baselines.series import UtcTime
 from bot.github.bisected import Bisected
+from bot.github.decisions import Acknowledged, Noise, Snoozed
 from bot.inside import Inside
 
 NIGHTS_KEPT = 60  # in an alert, so that it stays small however long it lives
@@ -74,8 +75,15 @@ class Alert(_Schema):
     intervals: tuple[Interval, ...] = ()  # what pairs showed of its tests when they were filed
     attribution: Inside | None = None  # what got slower inside, the last time that it was profiled
     accepted: Accepted | None = None  # then it is closed, and no relapse opens it again
+    acknowledged: Acknowledged | None = None
+    snoozed: Snoozed | None = None
+    noise: Noise | None = None  # then it is closed, and no relapse opens it again
+    merged_into: str = ""  # key of the alert that has its tests since; then it is closed
     evidence: str = ""  # what the newest night with a finding showed, as Markdown
     bisected: Bisected | None = None  # which commit it was, the last time that somebody has bisected it
+    filed: UtcTime | None = None  # when it was handed to the tracker first
+    issue: str = ""  # the address of its issue, where the tracker has told
+    told: tuple[str, ...] = ()  # events that a message was sent of
 
     @property
     def verdict(self) -> Bisected | None:
@@ -83,8 +91,22 @@ class Alert(_Schema):
         return self.bisected if self.bisected is not None and self.bisected.episode == len(self.earlier) else None
 
     @property
+    def culprit(self) -> str | None:
+        """The one commit that a bisection has come to, this time."""
+        verdict = self.verdict
+        if verdict is None or verdict.verdict != "culprit" or len(verdict.changes) != 1:
+            return None
+        (change,) = verdict.changes
+        return change.commits[0].commit if len(change.commits) == 1 and not change.more else None
+
+    @property
     def is_open(self) -> bool:
         return self.closed is None
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """This time: a relapse is to be acknowledged anew."""
+        return self.acknowledged is not None and self.acknowledged.episode == len(self.earlier)
 
     @property
     def inside(self) -> Inside | None:
@@ -113,18 +135,20 @@ class Alert(_Schema):
 
 def masks(alerts: Iterable[Alert], tonight: datetime | None = None) -> dict[str, list[Mask]]:
     """Per test, or "total": the times inside an alert. They stay masked when the alert is closed: the slow nights in
-    it were slow. Of an alert that was accepted it is the time before its level; but a night that began before that,
-    `tonight`, goes on as if it were open still, or it would not come to the same after a kill."""
+    it were slow. Of an alert that was accepted it is the time before its level, and of noise none; but a night that
+    began before that, `tonight`, goes on as if it were open still, or it would not come to the same after a kill."""
     found: dict[str, list[Mask]] = {}
     for alert in alerts:
         if alert.is_announcement:
             continue
+        if alert.noise is not None and (tonight is None or alert.noise.at <= tonight):
+            continue  # nothing was slow: its nights are what is normal
         later = alert.accepted is not None and tonight is not None and alert.accepted.at > tonight
         if alert.accepted is not None and not later:
             for test, since in alert.accepted.since.items():
                 found.setdefault(test, []).append(Mask(_EVER, since, since_open=False, accepted=True))
             continue
-        is_open = alert.is_open or later
+        is_open = alert.is_open or later or _was_open_until(alert)
         until = None if is_open else alert.recovered_since or alert.closed
         now = Mask(alert.opened, until, since_open=is_open)
         before = [Mask(episode.since, episode.until, since_open=False) for episode in alert.earlier]
@@ -135,3 +159,8 @@ def masks(alerts: Iterable[Alert], tonight: datetime | None = None) -> dict[str,
                 for test in night.findings:
                     found[test].append(Mask(night.started, night.started + _INSTANT, since_open=False))
     return found
+
+
+def _was_open_until(alert: Alert) -> bool:
+    """Of what is called noise: whether that has closed it."""
+    return alert.noise is not None and alert.closed == alert.noise.at

@@ -44,7 +44,8 @@ def after_night(alert: Alert, report: Report, found: Findings, now: datetime) ->
         return alert
     rows = [row for row in report.rows if TOTAL in alert.tests or row.test in alert.tests]
     predates = predates_of(alert, report)
-    comparable = [row for row in rows if not (predates.get(row.test) or row.left_out or row.state is State.GONE)]
+    gone = [row for row in rows if row.left_out or row.state is State.GONE or _has_no_baseline(row)]
+    comparable = [row for row in rows if not (predates.get(row.test) or row in gone)]
     if not comparable:
         return _incomparable(alert, report, rows)
     named = [
@@ -53,6 +54,11 @@ def after_night(alert: Alert, report: Report, found: Findings, now: datetime) ->
     if not all(is_recovered(alert, row) for row in named) or _total_still_slow(alert, report):
         return alert  # a test that failed or has no value tonight says nothing either way
     return _recovering(alert, report)
+
+
+def _has_no_baseline(row: Row) -> bool:
+    """Whether a test has a time tonight, and none of the nights from before the alert is left to hold it against."""
+    return row.tonight is not None and row.baseline is None and row.state in (State.NEW, State.NOT_COMPARABLE)
 
 
 def _slow_again(alert: Alert, report: Report, found: Findings) -> Alert:
@@ -190,6 +196,8 @@ def _why_not_comparable(rows: Sequence[Row]) -> str:
         return "left out on purpose"
     told = {str(row.state) for row in rows if row.state in (*SEGMENT_ENDED, State.GONE)}
     told |= {row.segment_ended_by for row in rows if row.segment_ended_by and not row.left_out}
+    if not told and any(_has_no_baseline(row) for row in rows):
+        return "no night from before it is left"
     return ", ".join(sorted(told) or [str(State.GONE)])
 
 

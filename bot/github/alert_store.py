@@ -14,6 +14,7 @@ from bot.github.alert import Alert
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
+ALERTS = "alerts"
 
 
 class _Alerts(BaseModel):
@@ -28,6 +29,20 @@ class _Alerts(BaseModel):
 def read_alerts(store: Store, suite: str, machine_class: str) -> tuple[Alert, ...]:
     key = _key(suite, machine_class)
     return _decode(store, key, store.read_if_present(key))
+
+
+def find_alert(store: Store, key: str) -> Alert | None:
+    """The alert of a key, whatever its suite and class."""
+    for place in sorted(store.list(f"{ALERTS}/")):
+        for alert in _decode(store, place, store.read_if_present(place)):
+            if alert.key == key:
+                return alert
+    return None
+
+
+def has_alerts(store: Store, suite: str, machine_class: str) -> bool:
+    """Whether it is known what there is, be it nothing: so it is of a class of which a night was concluded."""
+    return store.read_if_present(_key(suite, machine_class)) is not None
 
 
 def change_alerts(
@@ -51,7 +66,7 @@ def change_alerts(
 
 
 def _key(suite: str, machine_class: str) -> str:
-    return f"{series_prefix('alerts', suite, machine_class)}.json"
+    return f"{series_prefix(ALERTS, suite, machine_class)}.json"
 
 
 def _decode(store: Store, key: str, content: bytes | None) -> tuple[Alert, ...]:

@@ -56,7 +56,7 @@ def apply_report(
         left = dict(findings_of(report, kind, alerts))
         signals = signals_of(report) if kind == "regression" else {}
         known = {test for alert in alerts if alert.kind == kind and alert.is_open for test in alert.tests}
-        over = _accepted_meanwhile(alerts, kind, report) - signals.keys()
+        over = _decided_meanwhile(alerts, kind, report) - signals.keys()
         left = {
             test: told
             for test, told in left.items()
@@ -73,13 +73,15 @@ def apply_report(
     return tuple(_revised(before.get(key), alert, report, show) for key, alert in after.items())
 
 
-def _accepted_meanwhile(alerts: Iterable[Alert], kind: Kind, report: Report) -> set[str]:
-    """Tests whose level was accepted after tonight began, which is judged by what was normal before: what the limits
-    call slower is what was accepted."""
+def _decided_meanwhile(alerts: Iterable[Alert], kind: Kind, report: Report) -> set[str]:
+    """Tests whose level was accepted, or that were called noise, after tonight began, which is judged by what was known
+    before: what the limits call slower is what was decided on."""
     return {
         test
         for alert in alerts
-        if alert.kind == kind and alert.accepted is not None and alert.accepted.at > report.tonight.started
+        if alert.kind == kind
+        for decided in (alert.accepted, alert.noise)
+        if decided is not None and decided.at > report.tonight.started
         for test in alert.tests
     }
 

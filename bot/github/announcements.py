@@ -4,6 +4,7 @@ Nothing has to recover from it, so an announcement is closed when it has been th
 normal of its tests.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,8 @@ from bot.github.alert import Alert, AlertNight, Announced
 from bot.github.issue import key_of
 
 TOLD = timedelta(days=14)  # then it is closed
+LATELY = timedelta(days=3)  # an improvement is confirmed some nights after it was seen
+AS_FAR = 1.5  # times a regression, in log units: what goes further back is more than its end
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,13 @@ def _news(report: Report, file: FilingRules, alerts: Sequence[Alert]) -> list[_N
     found = []
     for filed in outcome.filed:
         if filed.kind == "improvement" and file.improvement != "never":
-            effects = {test: f"{effect:+.1%}" for test, effect in sorted(filed.effects().items())}
-            found.append(_News("improvement", filed.id, effects, filed.onset.low, filed.intervals))
+            new = {
+                test: effect for test, effect in filed.effects().items() if not _undoes(test, effect, alerts, report)
+            }
+            effects = {test: f"{effect:+.1%}" for test, effect in sorted(new.items())}
+            intervals = tuple(one for one in filed.intervals if one.test in new)
+            if new:
+                found.append(_News("improvement", filed.id, effects, filed.onset.low, intervals))
         if filed.kind == "environment" and file.environment != "never":
             found.append(_News("environment", filed.id, {"environment": filed.why}, filed.onset.low))
     slow = {test for alert in alerts if alert.is_open and not alert.is_announcement for test in alert.tests}
@@ -62,6 +70,18 @@ def _news(report: Report, file: FilingRules, alerts: Sequence[Alert]) -> list[_N
         told = {test: ", ".join(several) for test, several in sorted(counts.items())}
         found.append(_News("count", report.tonight.run, told, report.tonight.started))
     return found
+
+
+def _undoes(test: str, effect: float, alerts: Sequence[Alert], report: Report) -> bool:
+    """Whether an improvement is a regression that goes away, which its own issue tells: it goes back about as far."""
+    back = -math.log1p(effect) if effect > -1 else math.inf
+    return any(
+        alert.kind == "regression"
+        and test in alert.tests
+        and (alert.closed is None or (alert.has_recovered and report.tonight.started - alert.closed <= LATELY))
+        and back <= AS_FAR * math.log1p(alert.effects.get(test, report.policy.per_test))
+        for alert in alerts
+    )
 
 
 def _told(before: Alert | None, key: str, news: _News, report: Report) -> Alert:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from baselines.series import UtcTime
 
+MOST_PATHS = 100
 MOST_COMMITS = 5  # of one change; the rest is counted
 Line = Annotated[str, Field(max_length=2000)]
 
@@ -18,6 +19,7 @@ class _Schema(BaseModel):
 class SuspectCommit(_Schema):
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,64}$")]
     subject: Line = ""
+    paths: tuple[Line, ...] = ()  # that it touched, where that is known: by them it has owners
 
 
 class BisectedChange(_Schema):

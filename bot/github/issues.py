@@ -3,23 +3,31 @@ listing its label: search lags behind by minutes, and anybody may write a key in
 created, the bot's issues without the label are looked through as well: a person may have taken it off."""
 
 import dataclasses
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from github import GithubException
 
 from bot.errors import BotError
-from bot.github.client import Client, NotGitHub
+from bot.github.client import Client, NotGitHub, is_locked
 from bot.github.issue import (
     BOT_LABEL,
     LABEL_COLOURS,
+    STATE_LABELS,
     Effect,
     Filed,
     Issue,
+    Recorded,
+    as_comment,
     as_filed,
+    comments_in,
+    culprit_key,
     key_in,
     occasion_in,
+    recorded_in,
     revision_in,
+    told_in,
     without_revision,
 )
 
@@ -49,7 +57,16 @@ class GitHubIssues:
                 return self._create(issue) if issue.is_open else None
             return self._update(found, issue)
 
+    def recorded(self) -> tuple[Recorded, ...]:
+        """See Tracker."""
+        with self.client.errors():
+            self.client.connect()
+            known = self._listed()
+            found = [recorded_in(one.body, one.html_url) for one in known.values()]
+            return tuple(one for one in found if one is not None)
+
     def _create(self, issue: Issue) -> Filed:
+        issue = dataclasses.replace(issue, culprit=None)  # it is told with the address of this one, which is not known
         self._make_labels(issue.labels)
         if (bare := self._find_without_label(issue.key)) is not None:
             self._change(bare, {"labels": [*(label.name for label in bare.labels), BOT_LABEL]})
@@ -107,25 +124,75 @@ class GitHubIssues:
                 effect = "left closed"
         elif not issue.is_open and found.state == "open":
             if changes:
-                changes |= {"state": "closed", "state_reason": "completed"}
+                changes |= {"state": "closed", "state_reason": "not_planned" if issue.not_planned else "completed"}
             else:
                 effect = "left open"  # we have closed it with these very words, and a person has opened it again
+        if "open" in (found.state, changes.get("state")):  # else a person has closed it, who need not be told
+            self._comment(found, issue)
+            self._tell_culprit(found, issue)
+        if (labels := _labels(found, issue)) is not None:
+            self._make_labels(issue.labels)
+            changes["labels"] = labels
         if changes:
             self._change(found, changes)
         elif effect == "updated":
             effect = "unchanged"
         return Filed(issue.key, issue.title, found.html_url, effect)
 
+    def _comment(self, found: Any, issue: Issue) -> None:
+        """Post what was not told yet. That it was is in the body, which is written last; where it is not there, the
+        comments are looked through."""
+        told = told_in(found.body)
+        for key, body in [(key, body) for key, body in issue.comments if key not in told]:
+            self._post_once(key, body, found.create_comment, found.get_comments)
+
+    def _tell_culprit(self, found: Any, issue: Issue) -> None:
+        """Post on the pull request of the culprit, if it is one of this repository, what it has done."""
+        if issue.culprit is None or culprit_key(issue) in told_in(found.body):
+            return
+        commit, body = issue.culprit
+        pull = self._merged_pull(commit)
+        if pull is not None:
+            told = f"{body}\n\nIts issue: {found.html_url}"
+            self._post_once(culprit_key(issue), told, pull.create_issue_comment, pull.get_issue_comments)
+
+    def _merged_pull(self, commit: str) -> Any | None:
+        """The pull request that brought a commit; None of one that came otherwise, or into another repository."""
+
+        def look() -> Any | None:
+            try:
+                pulls = self.client.repo.get_commit(commit).get_pulls()
+                return next((one for one in pulls if one.merged_at is not None), None)
+            except GithubException as error:
+                if error.status in (404, 422):
+                    return None
+                raise
+
+        return self.client.repeat(look)
+
+    def _post_once(
+        self, key: str, body: str, create: Callable[[str], Any], listed: Callable[[], Iterable[Any]]
+    ) -> None:
+        def posted() -> bool | None:
+            ours = (one for one in listed() if self.client.is_us(one.user))
+            return True if any(key in comments_in(one.body)[:1] for one in ours) else None
+
+        if self.client.repeat(posted) is None:
+            try:
+                self.client.create_once(lambda: create(as_comment(key, body)), lambda: self.client.repeat(posted))
+            except GithubException as error:
+                if not is_locked(error):
+                    raise  # what is locked is left unsaid: the issue itself tells it
+
     def _closed_by_us(self, found: Any) -> bool:
         """A listing does not say who closed an issue, the issue itself does."""
         return self.client.is_us(self.client.repeat(lambda: self.client.repo.get_issue(found.number).closed_by))
 
     def _find(self, issue: Issue) -> Any | None:
-        if self._known is None:
-            self._known = self.client.repeat(self._list)
-        found = self._known.get(issue.key) or self._keyless.pop(_title(issue), None)
+        known = self._listed()
+        found = known.get(issue.key) or self._keyless.pop(_title(issue), None)
         if found is not None:
-            self._known[issue.key] = found
+            known[issue.key] = found
         if found is None and issue.key in self._others and not self.client.login_is_certain:
             url, author = self._others[issue.key].html_url, _login(self._others[issue.key].user)
             raise self._error(
@@ -134,6 +201,11 @@ class GitHubIssues:
                 "otherwise take the label off that issue"
             )
         return found
+
+    def _listed(self) -> dict[str, Any]:
+        if self._known is None:
+            self._known = self.client.repeat(self._list)
+        return self._known
 
     def _find_without_label(self, key: str) -> Any | None:
         def look() -> Any | None:
@@ -194,6 +266,16 @@ class GitHubIssues:
                 raise
 
         return self.client.repeat(get)
+
+
+def _labels(found: Any, issue: Issue) -> list[str] | None:
+    """The labels of an issue with the state of its alert in place of another; None if they are so already. What people
+    add stays, and what they take off stays off."""
+    there = [label.name for label in found.labels]
+    state = [name for name in issue.labels if name in STATE_LABELS]
+    wanted = [name for name in there if name.casefold() not in STATE_LABELS or name in state]
+    wanted += [name for name in state if name not in wanted]
+    return wanted if state and set(wanted) != set(there) else None
 
 
 def _check(found: Any, expected: dict[str, str]) -> None:

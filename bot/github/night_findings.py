@@ -73,6 +73,10 @@ def _failures(report: Report, alerts: Sequence[Alert]) -> Findings:
     for row in report.rows:
         if row.state not in FAILING:
             continue
+        if row.test in report.noisy and row.test not in known and row.test not in asked:
+            if report.noisy[row.test].has_failed_long(row.good_until, report.tonight.started):
+                found[row.test] = row.reason
+            continue
         if row.test in asked and row.test not in known:
             if asked[row.test].settled:
                 found[row.test] = row.reason

@@ -1,5 +1,5 @@
 """The outbox: a folder of Markdown files that stands in for the issue tracker. One file per alert, found again by the
-key hidden in it, whatever its name."""
+key hidden in it, whatever its name. Comments stand below the issue, each once."""
 
 import dataclasses
 import os
@@ -7,7 +7,20 @@ import re
 from pathlib import Path
 
 from bot.errors import BotError
-from bot.github.issue import Filed, Issue, as_filed, key_in, revision_in, without_revision
+from bot.github.issue import (
+    Filed,
+    Issue,
+    Recorded,
+    as_comment,
+    as_filed,
+    comments_in,
+    key_in,
+    recorded_in,
+    revision_in,
+    without_revision,
+)
+
+_COMMENTS = "\n---\n\n<!-- torchbench-comments -->\n"  # what stands below it is never taken away
 
 
 class Outbox:
@@ -26,6 +39,7 @@ class Outbox:
                 there = path.read_text(encoding="utf-8")
                 if revision_in(there) > issue.revision:
                     return Filed(issue.key, issue.title, str(path), "left: it is newer")
+                content += _comments(there, issue)
                 if without_revision(there) == without_revision(content):
                     return Filed(issue.key, issue.title, str(path), "unchanged")
             target = path or self.folder / f"{_slug(issue.title)}-{issue.key[:8]}.md"
@@ -36,11 +50,25 @@ class Outbox:
             raise BotError(f"{self.folder}: the outbox cannot be written: {error.strerror}") from error
         return Filed(issue.key, issue.title, str(target), "updated" if path else "created")
 
+    def recorded(self) -> tuple[Recorded, ...]:
+        """See Tracker."""
+        paths = sorted(self.folder.glob("*.md"))
+        found = (recorded_in(path.read_text(encoding="utf-8", errors="replace"), str(path)) for path in paths)
+        return tuple(one for one in found if one is not None)
+
     def _find(self, key: str) -> Path | None:
         for path in sorted(self.folder.glob("*.md")):
             if key_in(path.read_text(encoding="utf-8", errors="replace")) == key:
                 return path
         return None
+
+
+def _comments(there: str, issue: Issue) -> str:
+    """The comments that a file has, and those that it lacks."""
+    _, _, known = there.partition(_COMMENTS)
+    new = [as_comment(key, body) for key, body in issue.comments if key not in comments_in(known)]
+    whole = "\n".join([*([known] if known else []), *new])
+    return f"{_COMMENTS}{whole}" if whole else ""
 
 
 def _as_file(issue: Issue) -> str:

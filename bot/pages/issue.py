@@ -1,20 +1,16 @@
 """The issue of an alert, as a maintainer reads it: verdict first, then the numbers, then how to see it oneself."""
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baselines.confirming.state import Interval
 from baselines.report import Report, Row, State
 from bot.inside import Inside
-from torchbenchmark.foreign_text import inline_code
-from torchbenchmark.quantity import quantity
+from bot.pages.templating import shell_word as _shell
+from bot.pages.templating import templates as _templates
 from torchbenchmark.records import RunHeader
 
 MOST_ROWS = 60  # of the table; the rest is counted
@@ -44,6 +40,8 @@ class IssueFacts:
     owners: tuple[str, ...]
     worst: str  # the largest change in the night that opened it, such as "+61.2%"; empty of a failure
     accept: str = ""  # the command that accepts its level; empty if it has none
+    decided: tuple[str, ...] = ()  # what people have decided, a sentence of Markdown each
+    comments: tuple[str, ...] = ()  # what may be said in a comment; empty where nobody heeds any
     culprit: str = ""  # what a bisection came to, as Markdown; empty if there was none
 
 
@@ -122,9 +120,10 @@ def render_announcement(
 
 
 def reproduce_commands(
-    header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str, before: datetime
+    header: RunHeader, suite: str, tests: Sequence[str], store: str, policy: str | None, before: datetime
 ) -> tuple[str, ...]:
-    """The commands that measure these tests again as tonight, and compare them with the nights before the alert."""
+    """The commands that measure these tests again as tonight, and compare them with the nights before the alert.
+    Without a name or path of the policy, its keys stand in the configuration, and are to be copied into a file."""
     torchbench = _torchbench()
     run = [
         f"{torchbench} run --suite {_shell(suite)} --device {header.device} --rounds {header.rounds}",
@@ -136,8 +135,9 @@ def reproduce_commands(
     ]
     return (
         " \\\n  ".join(run),
-        f"{torchbench} detect again.jsonl --store {_shell(store)} --policy {_shell(policy)} "
-        f"--before {before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}",
+        f"{torchbench} detect again.jsonl --store {_shell(store)} --policy {_shell(policy or 'policy.yaml')} "
+        f"--before {before.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
+        f"{'' if policy else '  # in policy.yaml: what stands below `policy` in the configuration'}",
     )
 
 
@@ -170,25 +170,3 @@ def _rows(tests: Sequence[str], report: Report) -> list[Row]:
     whole = "total" in tests
     rows = [row for row in report.rows if row.test in tests or (whole and row.change is not None)]
     return sorted(rows, key=lambda row: (-(row.change or 0.0), row.test))
-
-
-def _shell(word: str) -> str:
-    return word if re.fullmatch(r"[A-Za-z0-9_./:=+-]+", word) else "'" + word.replace("'", "'\\''") + "'"
-
-
-@cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("bot.pages", "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown, not HTML: what others wrote goes through `code`
-    )
-    environment.filters |= {"code": inline_code, "percent": _percent, "quantity": quantity}
-    return environment
-
-
-def _percent(change: float | None) -> str:
-    return "" if change is None else f"{change:+.1%}"

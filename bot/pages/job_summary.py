@@ -39,6 +39,11 @@ def render_summary(report: Report, score: float | None, score_of: str, issues: S
         for channel, margin in report.confirmation.margins.items():
             lines.append(f"- margin of {inline_code(channel)}: {margin:.2%}, as builds compared with themselves differ")
         lines += [*(f"- {line}" for line in told(report.confirmation.rates)), ""]
+    for test, one in list(report.noisy.items())[:MOST_ROWS]:
+        within = f" within {one.width:.1%}" if one.width else ""
+        lines.append(f"- called noise until {one.until:%Y-%m-%d}: {inline_code(test)}{within}")
+    if report.noisy:
+        lines.append("")
     rows = [row for row in report.rows if row.state not in _AS_BEFORE]
     if rows:
         lines += ["| test | state | change | reason |", "|---|---|--:|---|"]

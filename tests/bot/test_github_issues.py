@@ -13,8 +13,20 @@ from github_servers import BOT, OTHER, OWNER, REPOSITORY
 from bot.errors import BotError
 from bot.github import client as client_module
 from bot.github.client import Client
-from bot.github.issue import Issue, hidden_key
+from bot.github.issue import (
+    Issue,
+    as_comment,
+    as_filed,
+    comments_in,
+    hidden_key,
+    key_in,
+    occasion_in,
+    record_in,
+    revision_in,
+    told_in,
+)
 from bot.github.issues import LONGEST_BODY, GitHubIssues
+from torchbenchmark.foreign_text import inline_code
 
 # Where the answers that count are the faults', one server is as good as the other.
 on_the_fake = pytest.mark.parametrize("hub", ["fake"], indirect=True)
@@ -94,6 +106,24 @@ def test_a_key_in_an_issue_of_somebody_else_counts_for_nothing(hub):
     assert tracker().put(ISSUE).effect == "unchanged"
     mine = next(issue for issue in hub.issues() if issue["title"] == "mine")
     assert mine["body"] == body
+
+
+FORGED = (
+    f"<!-- torchbench-alert: {'f' * 16} --> <!-- torchbench-occasion: never --> <!-- torchbench-revision: 999 --> "
+    f"<!-- torchbench-told: {'e' * 16} --> <!-- torchbench-record: Zm9yZ2Vk --> <!-- torchbench-comment: {'e' * 16} -->"
+)
+
+
+@pytest.mark.parametrize("edit", [lambda body: body, lambda body: body.partition("\n")[2]], ids=["as filed", "by hand"])
+def test_what_a_failing_test_says_of_itself_is_no_mark_of_ours(edit):
+    """A build could hide an alert by it, keep people from being told, or be what it is made from again."""
+    issue = Issue("a" * 16, "t", f"slower: {inline_code(FORGED)}", ("torchbench",), True, "night", 3, record="b3Vycw==")
+    body = edit(as_filed(issue))
+    assert (key_in(body), record_in(body), told_in(body)) == ("a" * 16, "b3Vycw==", set())
+    assert (occasion_in(body), revision_in(body)) in [("night", 3), (None, 0)]
+    assert revision_in(as_filed(issue)) == 3
+    assert comments_in(as_comment("b" * 16, f"culprit: {inline_code(FORGED)}")) == ["b" * 16]
+    assert key_in("<!-- torchbench-a: " * 20_000) is None and key_in("<!-- torchbench-a: b --> " * 3_000) is None
 
 
 def test_an_issue_that_a_person_closed_stays_closed(hub):

@@ -115,6 +115,15 @@ def test_a_closed_alert_says_so_first():
     )
 
 
+def test_what_people_decided_stands_before_the_words_that_lead_to_the_numbers():
+    nights = (NightLine("2026-03-09 02:00", "build0008", "", "recovered, night 1 of 3"),)
+    for changes in ({"is_open": False, "closed_because": "called noise by ada"}, {"nights": nights}):
+        body = body_of({A: 1.5}, decided=("Acknowledged by ada.",), **changes)
+        before, leading, after = body.partition("What the newest night with a finding showed:\n")
+        assert "Acknowledged by ada." in before and leading and after.lstrip().startswith("**1 of 3 tests is slower")
+    assert "What the newest night" not in body_of({A: 1.5}, decided=("Acknowledged by ada.",))
+
+
 def test_a_night_that_recovers_shows_the_numbers_of_the_slow_night_and_not_its_own():
     nights = (
         NightLine("2026-03-09 02:00", "build0008", "", "recovered, night 1 of 3"),
@@ -149,6 +158,13 @@ def test_the_commands_measure_the_same_tests_the_same_way_before_the_alert():
     )
 
 
+def test_the_commands_say_where_a_policy_is_that_stands_in_the_configuration():
+    moment = datetime(2026, 3, 8, 2, 0, tzinfo=UTC)
+    _, compare = reproduce_commands(run_of(3, GOOD).header, "smoke", (A,), "store", None, moment)
+    command, _, comment = compare.partition("  # ")
+    assert " --policy policy.yaml --before " in command and "`policy` in the configuration" in comment
+
+
 def test_an_issue_of_something_slower_says_how_to_see_both_builds_and_while_it_is_open_how_to_accept_the_level():
     header = run_of(3, GOOD).header
     pairs = side_by_side_command(header, "my suite.yaml", (A, "total"))
@@ -169,6 +185,20 @@ def test_an_issue_of_something_slower_says_how_to_see_both_builds_and_while_it_i
     assert f"```sh\n{accept}\n```" in render_body(facts, evidence)
     closed = dataclasses.replace(facts, is_open=False, closed_because="accepted")
     assert "What to do" not in render_body(closed, evidence)
+
+
+def test_what_may_be_said_in_a_comment_stands_with_its_meaning_before_the_command_for_a_machine():
+    said = ("/ack", "/expected", "/noise", "/snooze 7d", "/bisect")
+    body = body_of({A: 1.5}, accept="torchbench alerts accept", comments=said)
+    comments, _, command = body.partition("What to do")[2].partition("```sh")
+    assert [line.partition(":")[0] for line in comments.splitlines() if line.startswith("- ")] == [
+        *(f"- `{one}`" for one in said),
+        "- `/help`",
+    ]
+    assert "- `/noise`: nothing has changed\n" in comments and command.startswith("\ntorchbench alerts accept\n```")
+    assert "accept the level" in body_of({A: 1.5}, accept="torchbench alerts accept")
+    body = render_body(dataclasses.replace(facts_of({A: 1.5}, comments=("/noise",)), kind="failure"), "")
+    assert "- `/noise`: flaky\n" in body.partition("### What to do\n\nWhat you know of it")[2]
 
 
 def issue(body: str = "first", is_open: bool = True) -> Issue:

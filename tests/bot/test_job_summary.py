@@ -4,6 +4,7 @@ from night_factory import FIRST_NIGHT, A, B, C, equal_weights, night_of
 
 from baselines.confirming.rates import rates_of
 from baselines.confirming.state import Accounts, Filed, Interval, Measured, NightOutcome, Onset
+from baselines.noisy import NoisyTest
 from baselines.policy import load_policy
 from bot.pages.job_summary import render_summary
 from regression_detector import detect
@@ -28,6 +29,14 @@ def test_score_and_total_say_what_they_are():
 def test_a_first_night_has_neither():
     text = render_summary(report_of({}, nights=0), None, "", [])
     assert "score" not in text and "total" not in text
+
+
+def test_what_people_called_noise_is_listed_before_the_table():
+    until = FIRST_NIGHT.replace(day=20)
+    noisy = {A: NoisyTest(since=FIRST_NIGHT, until=until, width=0.2)}
+    lines = render_summary(report_of({B: 1.5}).model_copy(update={"noisy": noisy}), None, "", []).splitlines()
+    listed = lines.index(f"- called noise until 2026-03-20: `{A}` within 20.0%")
+    assert lines[listed + 1 : listed + 3] == ["", "| test | state | change | reason |"]
 
 
 def test_the_rates_of_a_class_that_is_confirmed_stand_in_it():

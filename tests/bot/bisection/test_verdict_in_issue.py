@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from alert_of_commits import alert_of, at
 
-from bot.conclusion import issue_of
+from bot.alert_issue import issue_of
 from bot.config import NightlyConfig
 from bot.github.alert import Episode
 from bot.github.bisected import Bisected, BisectedChange, SuspectCommit
