@@ -32,7 +32,9 @@ def ask_command(
     repo: Annotated[str, typer.Option(help="The repository of the subject: an address or a path.")],
     out: Annotated[Path, typer.Option(help="The file of the question to write.")],
     signal: Annotated[str, typer.Option(help="The alert to bisect; empty: the first without a verdict.")] = "",
-    good: Annotated[str, typer.Option(help="Instead of an alert: a commit, branch or tag before the change.")] = "",
+    good: Annotated[
+        str, typer.Option(help="A commit, branch or tag before the change: of the alert, or with tests of none.")
+    ] = "",
     bad: Annotated[str, typer.Option(help="And one after it.")] = "",
     tests: Annotated[str, typer.Option(help="And the tests, between blanks.")] = "",
     build: Annotated[str, typer.Option(help="Shell line that builds a commit; empty: the configuration's.")] = "",
@@ -41,7 +43,8 @@ def ask_command(
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
     """What the next round is to build and measure. Outputs: `digest` of the question (empty: there is none), `builds`,
-    the jobs of the matrix, `measure` if there is anything to, and `there`, the commits that are built after it."""
+    the jobs of the matrix, `measure` if there is anything to, `there`, the commits that are built after it, and
+    `building` and `measuring`, the labels of the runners."""
     from bot.elsewhere.bisect_builds import name_of  # numpy and scipy take longer than most commands do
     from bot.elsewhere.bisect_question import write_bisect_question
     from bot.elsewhere.bisect_rounds import Named, Repository, ask
@@ -50,12 +53,14 @@ def ask_command(
         if not repo:
             raise BotError("--repo: is empty; set the variable TORCHBENCH_BISECT_REPO of the repository, or name one")
         named = Named(good, bad, tuple(tests.split())) if good or bad or tests else None
-        if named is not None and (signal or not (good and bad and named.tests)):
-            raise BotError("name either an alert, or all of a good end, a bad end and tests")
+        if named is not None and (not (good and bad) or bool(signal) == bool(named.tests)):
+            raise BotError("name an alert, both ends and an alert, or both ends and tests")
         already = [one for one in there.split() if re.fullmatch(r"[0-9a-f]{40}", one)]
         chosen = load_config(config)
         store = open_store(chosen.store)
         question = ask(chosen, store, Repository(repo), signal, named, build or None, builds, already)
+    set_output("building", json.dumps(chosen.runners.building))
+    set_output("measuring", json.dumps(chosen.runners.measuring))
     if question is None:
         annotate("notice", "bisect", "there is no open alert without a verdict that could be bisected")
         set_output("digest", "")

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.text import Text
 
 from baselines.store import Store, open_store
+from bot.alert_issue import issue_of
 from bot.bisect_settings import DEFAULT_CHANNEL
 from bot.bisection.account import Found
 from bot.bisection.document import Asked, Desk, Document
@@ -23,7 +24,6 @@ from bot.bisection.instruments import Instrument
 from bot.bisection.live import TerminalView
 from bot.bisection.search import Done, next_step
 from bot.bisection.whole import alone_in
-from bot.conclusion import issue_of
 from bot.config import NightlyConfig
 from bot.culprits.commission import Commission, commission, commissioned, known_commission
 from bot.culprits.of_night import OutOfTime, Timed
@@ -55,11 +55,15 @@ InstrumentOf = Callable[[NightlyConfig, BisectQuestion, Path, ExitStack, Mapping
 
 @dataclass(frozen=True)
 class Named:
-    """What a person asks for without an alert."""
+    """The ends that a person asks for: of an alert, or with the tests that changed of none."""
 
     good: str
     bad: str
     tests: tuple[str, ...]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.good, self.bad
 
 
 @dataclass(frozen=True)
@@ -104,18 +108,18 @@ def ask(
     there: Sequence[str] = (),
 ) -> BisectQuestion | None:
     """The question of the next round, of an alert, of ends that are named or, if neither is, of the first alert without
-    a verdict; None if there is nothing to ask."""
-    if named is not None:
+    a verdict; None if there is nothing to ask. Between ends that are named an alert with a verdict is bisected anew."""
+    if named is not None and not signal:
         folder = repository.fetched(named.good, named.bad)
         commits = GitRange(folder, named.good, named.bad)
         return question_of(store, _named(config, named, commits, build), repository.where, commits, batch, there)
     alerts = [find_alert(store, signal)] if signal else alerts_to_bisect(config, store)
     for alert in alerts:
-        if alert.verdict is not None:
+        if alert.verdict is not None and named is None:
             console.print(Text(f"alert {alert.key} has its verdict: {alert.verdict.verdict}"))
             continue
         try:
-            return _of_alert(config, store, repository, alert, build, batch, there)
+            return _of_alert(config, store, repository, alert, named, build, batch, there)
         except SentinelError as problem:
             if signal:
                 raise
@@ -128,16 +132,18 @@ def _of_alert(
     store: Store,
     repository: Repository,
     alert: Alert,
+    named: Named | None,
     build: str | None,
     batch: int,
     there: Sequence[str],
 ) -> BisectQuestion:
-    asked = known_commission(store, alert)
+    asked = None if named is not None else known_commission(store, alert)
     if asked is None:
         found = range_of(store, alert)
         commits = [night.build.commit for night in (found.good, found.bad)]
-        folder = repository.fetched(*(commit or f"v{found.bad.build.version}" for commit in commits))
-        asked = commissioned(found, config, folder, build, *_limits(config))
+        ends = None if named is None else named.ends
+        folder = repository.fetched(*(ends or (commit or f"v{found.bad.build.version}" for commit in commits)))
+        asked = commissioned(found, config, folder, build, *_limits(config), ends)
     if asked.asked.exact:
         raise BotError(f"alert {alert.key}: is of failures, which the jobs of a workflow do not bisect")
     folder = repository.fetched(asked.asked.good, asked.asked.bad)
@@ -273,12 +279,13 @@ def decide(config: NightlyConfig, store: Store, path: Path, digest: str, answer:
 
 
 def _commission(store: Store, question: BisectQuestion, document: Document | None) -> Alert | None:
-    """The alert of a question; what was asked of it is stored, once there is something of it."""
+    """The alert of a question; what was asked of it is stored, once there is something of it, unless a person has named
+    the ends."""
     asked = question.commission
     if not asked.alert:
         return None
     alert = find_alert(store, asked.alert)
-    if document is not None and len(alert.earlier) == asked.episode:
+    if document is not None and len(alert.earlier) == asked.episode and not asked.named_ends:
         stored = commission(store, alert, lambda: asked)
         if stored != asked:
             raise BotError(f"alert {alert.key}: something else was asked of it meanwhile")

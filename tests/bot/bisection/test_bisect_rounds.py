@@ -14,6 +14,7 @@ from bot.bisection.batch import needed, next_builds
 from bot.bisection.document import Desk, Made
 from bot.bisection.state import Rules, new_search, with_build, with_probes
 from bot.config import load_config
+from bot.culprits.commission import known_commission
 from bot.elsewhere import bisect_rounds
 from bot.elsewhere.bisect_builds import MADE, WHEELS, NotHere, name_of
 from bot.elsewhere.bisect_question import read_bisect_question
@@ -120,6 +121,7 @@ def test_an_alert_is_bisected_round_by_round_until_its_issue_names_the_commit(ro
         asked = rounds.ask(there)
         builds.append(rounds.build(asked, broken))
         assert asked["measure"] == "true"
+        assert (asked["building"], asked["measuring"]) == ('["self-hosted", "builder"]', '["self-hosted", "gpu"]')
         rounds.measure()
         there = asked["there"]
         decided = rounds.decide(asked)
@@ -161,6 +163,26 @@ def test_ends_that_a_person_names_need_no_alert(rounds):
     rounds.measure()
     assert rounds.decide(asked)["verdict"] == ""
     assert Desk(bisect_rounds.open_store("store"), question.commission.asked.key).read().rehearsed
+
+
+def test_an_alert_is_bisected_anew_between_the_ends_that_a_person_names(rounds, store):
+    """Also one that has its verdict; and what the nights ask of the alert stays what it was."""
+    named, there, again = (f"--signal={KEY}", "--good=c9", "--bad=c12"), "", "true"
+    rounds.ask()
+    while again:
+        asked = rounds.ask(there, *named)
+        question = read_bisect_question(Path("question.json"), asked["digest"])
+        assert question.commits == tuple(rounds.measured.line[9:13]) and question.commission.asked.tests == (A,)
+        rounds.build(asked)
+        rounds.measure()
+        there = asked["there"]
+        again = rounds.decide(asked)["again"]
+
+    verdict = stored_alert(store).verdict
+    assert [one.commit for one in verdict.changes[0].commits] == [rounds.repository.git("rev-parse", "c11")]
+    assert (verdict.good, verdict.bad) == (rounds.measured.line[9], rounds.measured.line[12])
+    assert known_commission(store, stored_alert(store)) is None
+    assert rounds.ask()["digest"] == "" and rounds.ask("", *named)["builds"] == ""
 
 
 NO_ANSWERS = (
@@ -282,8 +304,10 @@ def test_a_measuring_job_that_was_killed_goes_on_with_what_it_has(rounds, store)
         (("--repo=-x",), "'-x' at 'main'"),
         (("--repo=https://example.invalid/x", "--good=--x", "--bad=b", f"--tests={A}"), "at '--x'"),
         (("--repo=https://example.invalid/x", "--good=a b", "--bad=b", f"--tests={A}"), "at 'a b'"),
-        (("--repo=.", "--good=c0"), "name either an alert, or all of a good end, a bad end and tests"),
-        (("--repo=.", f"--signal={KEY}", "--good=a", "--bad=b", "--tests=c"), "name either an alert"),
+        (("--repo=.", "--good=c0"), "name an alert, both ends and an alert, or both ends and tests"),
+        (("--repo=.", "--good=a", "--bad=b"), "name an alert, both ends and an alert"),
+        (("--repo=.", f"--signal={KEY}", "--bad=b"), "name an alert, both ends and an alert"),
+        (("--repo=.", f"--signal={KEY}", "--good=a", "--bad=b", "--tests=c"), "name an alert, both ends and an alert"),
     ],
 )
 def test_what_cannot_be_asked_is_told(rounds, store, options, told, capsys):
