@@ -38,20 +38,33 @@ def measured(make_header, make_process):
 
 
 def test_a_test_is_decided_at_a_look_and_not_between_two(measured):
-    rounds = [(test, number, 0) for number in range(1, 5) for test in (SLOW, SAME)]
+    rounds = [(test, number, 0) for number in range(1, 7) for test in (SLOW, SAME)]
     comparison, decided = judge_sequentially(measured(*rounds), CRITERION)
     assert list(decided) == [SLOW, SAME]
     assert {effect.test: effect.verdict for effect in comparison.effects} == {SLOW: "slower", SAME: "no change"}
-    assert list(judge_sequentially(measured(*rounds[:6]), CRITERION)[1]) == []
+    assert list(judge_sequentially(measured(*rounds[:10]), CRITERION)[1]) == []
 
 
 def test_a_round_that_a_kill_has_cut_is_no_look_for_the_tests_that_it_had_not_reached(measured):
-    before = [(test, number, 0) for number in range(1, 4) for test in (SLOW, SAME)]
-    assert list(judge_sequentially(measured(*before, (SAME, 4, 0)), CRITERION)[1]) == [SAME]
-    assert list(judge_sequentially(measured(*before, (SLOW, 4, 0)), CRITERION)[1]) == [SLOW]
+    before = [(test, number, 0) for number in range(1, 6) for test in (SLOW, SAME)]
+    assert list(judge_sequentially(measured(*before, (SAME, 6, 0)), CRITERION)[1]) == [SAME]
+    assert list(judge_sequentially(measured(*before, (SLOW, 6, 0)), CRITERION)[1]) == [SLOW]
 
 
 def test_a_test_with_half_of_its_processes_in_a_round_waits_for_the_others(measured):
-    turns = [(test, number, index) for number in range(1, 5) for test in (SLOW, SAME) for index in (0, 1)]
+    turns = [(test, number, index) for number in range(1, 7) for test in (SLOW, SAME) for index in (0, 1)]
     assert list(judge_sequentially(measured(*turns, processes=2), CRITERION)[1]) == [SLOW, SAME]
     assert list(judge_sequentially(measured(*turns[:-1], processes=2), CRITERION)[1]) == [SLOW]
+
+
+def test_four_pairs_that_fall_alike_decide_nothing(measured, make_process):
+    """As they do now and then where the processes of one build come at two speeds."""
+    speeds = [1.1, 1.1, 1.1, 1.1, 1.0, 0.9, 1.0, 1.1, 0.9, 1.0, 1.0, 1.1]
+    pairs = measured(*[(SAME, number, 0) for number in range(1, 13)])
+    alike = [
+        pair.model_copy(update={"head": make_process(pair.base.channels["latency"].median * speed, round=pair.round)})
+        for pair, speed in zip(pairs.pairs, speeds, strict=True)
+    ]
+    for rounds in (4, 5, 12):
+        found, decided = judge_sequentially(Pairs(pairs.header, tuple(alike[:rounds])), CRITERION)
+        assert list(decided) == [] and found.of_test(SAME)[0].verdict != "slower"
