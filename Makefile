@@ -64,7 +64,7 @@ $(TEST_READY): $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable '.[all,test]'
 	@touch $(SUITE_READY) $@
 
-# An emulator of GitHub, for the tests of the issues; without node 20 and npm they run on our own fake alone.
+# An emulator of GitHub, and a collection of its events; without node 20 and npm the tests run on our own fake alone.
 $(NODE_READY): tests/node/package-lock.json
 	@if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; \
 	then npm ci --prefix tests/node --silent --no-audit --no-fund && touch $@; \

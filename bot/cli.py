@@ -3,8 +3,21 @@
 import regression_detector
 from baselines import cli as baselines_commands
 from baselines import replay_command
-from bot import alerts_command, bisect, build, canary, confirm, filing, nightly, sharded, watchdog, workflow
-from bot.accepting import nights_of_alerts
+from bot import (
+    alerts_command,
+    bisect,
+    build,
+    canary,
+    confirm,
+    event_command,
+    filing,
+    nightly,
+    sharded,
+    watchdog,
+    workflow,
+)
+from bot.installing import init
+from bot.triage.accepting import nights_of_alerts
 from score import cli as score_commands
 from torchbenchmark import cli as suite_commands
 from torchbenchmark.terminal import new_app, run_app
@@ -27,6 +40,8 @@ def main() -> None:
         watchdog,
         workflow,
         bisect,
+        init,
+        event_command,
     ):
         commands.register(app)
     baselines_commands.register(app, nights_of_alerts)

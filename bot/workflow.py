@@ -17,9 +17,10 @@ import typer
 from baselines.policy import load_policy
 from baselines.report import Report
 from baselines.store import open_store
-from bot import bisect_steps
+from bot import bisect_steps, pull_request_steps
 from bot.config import ConfigOption, NightlyConfig, load_config
 from bot.errors import BotError
+from bot.filing import issue_file
 from bot.github.issue_file import IssueFile
 from bot.github.workflow_log import add_summary, annotate, forget_command_files, set_output, step
 from bot.nightly import alone
@@ -64,20 +65,26 @@ def register(app: typer.Typer) -> None:
     ):
         workflow.command(name)(command)
     bisect_steps.register(workflow)
+    pull_request_steps.register(workflow)
     app.add_typer(workflow, name="workflow")
 
 
 def plan_command(
-    shards: Annotated[int, typer.Option(min=1, help="How many machines measure.")],
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="How many machines measure (default: what the configuration says).")
+    ] = None,
     config: ConfigOption = Path("nightly.yaml"),
     out: Annotated[Path, typer.Option(help="The file of the plan to write.")] = Path("plan.json"),
 ) -> None:
-    """`torchbench plan`. Outputs: `digest`, by which its file is known again, and `shards`, the jobs of the matrix."""
+    """`torchbench plan`. Outputs: `digest`, by which its file is known again, `shards`, the jobs of the matrix, and
+    `measuring` and `second`, the labels of their runners (none: there is no second)."""
     with step("plan"):
         chosen = load_config(config)
-        plan = plan_run(chosen, shards, out)
+        plan = plan_run(chosen, chosen.runners.shards if shards is None else shards, out)
     set_output("digest", hashlib.sha256(out.read_bytes()).hexdigest())
     set_output("shards", json.dumps(matrix(len(plan.shards))))
+    set_output("measuring", json.dumps(chosen.runners.measuring))
+    set_output("second", json.dumps(chosen.runners.second) if chosen.runners.second else "")
 
 
 def matrix(count: int) -> list[dict[str, str]]:
@@ -152,7 +159,8 @@ def conclude_command(
     Outputs, if something is to be measured again: `nights`, which `decide` is to conclude, and `confirm`, the jobs of
     the matrix that answers. Nothing is judged or filed here then.
     """
-    chosen, tracker = load_config(config), IssueFile(issues)
+    chosen = load_config(config)
+    tracker = issue_file(issues, chosen)
     asking = None if questions is None or not chosen.confirm else _asking(chosen, questions)
     with step("conclude"), _summary_of(chosen) as summary:
         planned = _read_trusted_plan(plan, digest)
@@ -241,7 +249,8 @@ def decide_command(
     from bot.elsewhere.asking import asked_nights
     from bot.elsewhere.deciding import confirms  # numpy and scipy take longer than most commands do
 
-    chosen, tracker = load_config(config), IssueFile(issues)
+    chosen = load_config(config)
+    tracker = issue_file(issues, chosen)
     with step("decide"), _summary_of(chosen) as summary:
         asked = asked_nights(nights)
         store, policy = open_store(chosen.store), load_policy(chosen.policy)

@@ -8,10 +8,13 @@ import yaml
 from pydantic import BaseModel
 
 from baselines.policy import Judged, Policy
+from bot.alert_settings import AlertSettings, NotifySettings
 from bot.bisect_settings import BisectSettings
 from bot.config import NightlyConfig
 from bot.filing_rules import FilingRules
 from bot.inside import AttributeSettings
+from bot.pull_request_settings import PullRequestSettings
+from bot.runner_settings import RunnerSettings
 from torchbenchmark.builds.nightly_index import NightlyBuild
 from torchbenchmark.canaries.settings import CanarySettings
 from torchbenchmark.registry import Metadata, NotImplementedRule, SkipRule, Suite
@@ -26,6 +29,10 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "What is filed": FilingRules,
     "What is profiled": AttributeSettings,
     "What is bisected": BisectSettings,
+    "What alerts do beside their issues": AlertSettings,
+    "Who else is told": NotifySettings,
+    "What pull requests may ask": PullRequestSettings,
+    "The runners": RunnerSettings,
     "A policy": Policy,
     "What is judged": Judged,
     "A suite": Suite,

@@ -13,7 +13,6 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -233,15 +232,23 @@ class Timed:
 
 @dataclass(frozen=True)
 class Cold:
-    """A new virtual environment without torch, in which the bot was installed and imported."""
+    """A new virtual environment without torch, in which a hosted job's action has installed what the bot needs."""
 
+    checkout: Path  # of the bot, as the job has it
     python: Path
     timed: Timed
 
     def watch(self, folder: Path, **variables: str) -> "tuple[Timed, str]":
+        """By the command of the wheel."""
         command = (self.python.with_name("torchbench"), "watchdog", "--config", "nightly.yaml")
         timed, done = self.timed.run("watchdog", *command, cwd=folder, **variables)
         return timed, printed(done, code=1)
+
+    def step(self, *arguments: object, **variables: str) -> "tuple[Timed, str]":
+        """As a step of a job calls the bot."""
+        command = (self.python, "-m", "bot", *arguments)
+        timed, done = self.timed.run("step", *command, cwd=self.checkout, **variables)
+        return timed, printed(done)
 
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1", "--timeout", "15")
@@ -249,25 +256,30 @@ PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", 
 
 @pytest.fixture(scope="module")
 def cold(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Cold:
-    """What a job does that only judges and reports: a new environment, the wheel, and its needs from the index."""
+    """What a job does that only judges and reports, by the script of its own action; and the wheel beside it."""
     folder = tmp_path_factory.mktemp("cold")
-    python = folder / "environment" / "bin" / "python"
-    timed, done = Timed().run("venv", sys.executable, "-m", "venv", "--without-pip", "environment", cwd=folder)
-    printed(done)
-    pip = (*PIP, "--python", python)
-    install = ("install", "--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt")
-    if f"\npip=={version('pip')}\n" not in (ROOT / "constraints.txt").read_text():  # `make` brings it, for its speed
-        timed, done = timed.run("pip", *pip, *install, "pip", cwd=folder)
-        pip = (python, *PIP[1:])
-    timed, done = timed.run("install", *pip, *install, f"torchbench-sentinel[bot] @ {wheel.as_uri()}", cwd=folder)
+    checkout = copy_of_the_clone(folder / "checkout")
+    action = yaml.safe_load((checkout / ".github" / "actions" / "set-up-trusted" / "action.yml").read_text())
+    (script,) = [step["run"] for step in action["runs"]["steps"] if step.get("id") == "install"]
+    variables = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # its python is that of setup-python
+        "RUNNER_TEMP": str(folder),
+        "GITHUB_OUTPUT": str(folder / "output"),
+        "TORCHBENCH_PYTHON": "",
+        "PIP_RETRIES": "1",
+        "PIP_TIMEOUT": "15",
+    }
+    bash = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+    timed, done = Timed().run("set up", *bash, cwd=checkout, **variables)
     if done.returncode != 0:
         require_package_index(folder)
     printed(done)
-    imports = "import bot, bot.cli, sys; print(sorted({'torch', 'timm', 'transformers'} & set(sys.modules)))"
-    timed, done = timed.run("import bot", python, "-c", imports, cwd=folder)
-    assert printed(done) == "[]\n"
+    python = Path((folder / "output").read_text().removeprefix("python=").strip())
     assert "No module named 'torch'" in run(python, "-c", "import torch", cwd=folder).stderr
-    return Cold(python, timed)
+    options = ("--quiet", "--no-deps", "--no-index", "--no-compile")
+    printed(run(*PIP, "--python", python, "install", *options, wheel, cwd=folder))
+    printed(run(*PIP, "--python", python, "check", cwd=folder))
+    return Cold(checkout, python, timed)
 
 
 def require_package_index(folder: Path) -> None:
@@ -300,6 +312,17 @@ def test_a_cold_environment_without_torch_files_on_github(
     assert "issue created" in output
     assert (issue["title"], issue["state"]) == ("No nightly of smoke on cpu-4t", "open")
     record_property("figure", f"installed into a cold environment and watched, against the {server} of GitHub: {timed}")
+
+
+@pytest.mark.quiet
+def test_a_cold_hosted_job_handles_an_event(
+    cold: Cold, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    (tmp_path / "torchbench.yml").write_text("suite: smoke\n")
+    (tmp_path / "payload.json").write_text('{"zen": "Design for failure."}')
+    given = ("--config", tmp_path / "torchbench.yml", "--event", "ping", "--payload", tmp_path / "payload.json")
+    timed, _ = cold.step("bot", "handle-event", *given, "--dry-run", GITHUB_OUTPUT=str(tmp_path / "output"))
+    record_property("figure", f"set up as a cold hosted job, and handled an event: {timed}")
 
 
 @pytest.mark.quiet

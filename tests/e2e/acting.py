@@ -1,7 +1,8 @@
 """Runs the workflows of this repository by `act` on this machine, with stand-ins for the actions of others.
 
-The repository is a copy of what the jobs need. Stand-ins keep artifacts in a folder, and give credentials of an S3
-server for a role, to jobs with `id-token: write` only: act itself knows no permissions.
+The repository is a copy of what the jobs need, or one that calls the workflows of such a copy. Stand-ins keep artifacts
+in a folder, check out a repository at a commit, and give credentials of an S3 server for a role, to jobs with
+`id-token: write` only: act itself knows no permissions.
 """
 
 import json
@@ -82,10 +83,25 @@ runs:
         cat "ROLES/$ROLE" >> "$GITHUB_ENV"
         echo "AWS_REGION=$REGION" >> "$GITHUB_ENV"
 """
+CHECKOUT = """
+name: checkout
+description: Of a repository at a commit; where neither is named, act itself copies the one whose workflow runs.
+inputs: {repository: {required: true}, ref: {required: true}, path: {default: .}, persist-credentials: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {REPOSITORY: "${{ inputs.repository }}", REF: "${{ inputs.ref }}", INTO: "${{ inputs.path }}"}
+      run: |
+        git init --quiet "$INTO"
+        git -C "$INTO" fetch --quiet --depth 1 "REPOSITORIES/$REPOSITORY" "$REF"
+        git -C "$INTO" checkout --quiet FETCH_HEAD
+"""
 NOTHING = "name: nothing\ndescription: Not called.\nruns: {using: composite, steps: [{shell: bash, run: 'exit 1'}]}\n"
 STAND_INS = {
     "actions/upload-artifact": UPLOAD,
     "actions/download-artifact": DOWNLOAD,
+    "actions/checkout": CHECKOUT,
     "aws-actions/configure-aws-credentials": CREDENTIALS,
     "actions/setup-python": NOTHING,
 }
@@ -118,27 +134,45 @@ class Acting:
     variables: Mapping[str, str]  # of the repository
     repository: str
     files: Mapping[str, Mapping[str, object]]  # YAML to be added
+    bot: str | None = None  # OWNER/NAME of the copy, if the repository is there and only calls its workflows
+    environment: Mapping[str, str] = field(default_factory=dict)  # of every step, beside what act gives
     _stand_ins: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in NEEDED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            (self.checkout).mkdir(parents=True, exist_ok=True)
+            self.home.mkdir(parents=True, exist_ok=True)
             options = {"ignore": shutil.ignore_patterns("__pycache__")} if copy is shutil.copytree else {}
-            copy(ROOT / name, self.checkout / name, **options)
+            copy(ROOT / name, self.home / name, **options)
+        for path in (self.home / ".github" / "workflows").glob("*.yml"):
+            path.write_text(path.read_text().replace("  queue: max\n", ""))  # which act does not know
         for name, content in self.files.items():
-            (self.checkout / name).write_text(yaml.safe_dump(dict(content)))
+            (self.home / name).write_text(yaml.safe_dump(dict(content)))
         self.artifacts.mkdir()
+        for name, folder in {self.repository: self.checkout, self.bot or self.repository: self.home}.items():
+            (self.folder / "repositories" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "repositories" / name).symlink_to(folder)
         self._keep_roles()
         self._make_stand_ins()
         identity = ("-c", "user.name=tests", "-c", "user.email=tests@example.org")
         for command in (
             ("init", "--quiet", "--initial-branch", "main"),
-            ("remote", "add", "origin", f"https://github.com/{self.repository}"),
+            ("remote", "add", "origin", f"https://github.com/{self.bot or self.repository}"),
             ("add", "--all"),
             (*identity, "commit", "--quiet", "--message", "all"),
         ):
-            subprocess.run(["git", *command], cwd=self.checkout, check=True)
+            subprocess.run(["git", *command], cwd=self.home, check=True)
+
+    @property
+    def home(self) -> Path:
+        """Where the bot's own files are."""
+        return self.checkout if self.bot is None else self.folder / "bot"
+
+    @property
+    def commit(self) -> str:
+        """That of the bot."""
+        told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.home, capture_output=True, text=True, check=True)
+        return told.stdout.strip()
 
     @property
     def checkout(self) -> Path:
@@ -148,25 +182,33 @@ class Acting:
     def artifacts(self) -> Path:
         return self.folder / "artifacts"
 
-    def start(self, workflow: str, log: Path, **variables: str) -> "subprocess.Popen[bytes]":
-        """Start a workflow by hand; what the jobs say goes to the log."""
+    def start(
+        self, workflow: str, log: Path, payload: Mapping[str, object] | None = None, **variables: str
+    ) -> "subprocess.Popen[bytes]":
+        """Start a workflow by hand, or by a comment whose event is the payload; what the jobs say goes to the log."""
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        command = [program("act"), "workflow_dispatch", "--workflows", f".github/workflows/{workflow}.yml"]
+        event = "workflow_dispatch" if payload is None else "issue_comment"
+        command = [program("act"), event, "--workflows", f".github/workflows/{workflow}.yml"]
+        if payload is not None:
+            (self.folder / "event.json").write_text(json.dumps(payload))
+            command += ["--eventpath", str(self.folder / "event.json")]
         command += ["--no-cache-server", "--concurrent-jobs", "1", "--secret", f"GITHUB_TOKEN={self.token}"]
         command += [f"--platform={label}=-self-hosted" for label in ("ubuntu-latest", "self-hosted", "gpu")]
-        command += [f"--local-repository={stand_in}" for stand_in in self._stand_ins]
+        local = [*self._stand_ins, *([f"{self.bot}@{self.commit}={self.home}"] if self.bot else [])]
+        command += [f"--local-repository={one}" for one in local]
         command += [f"--var={name}={value}" for name, value in {**self.variables, **variables}.items()]
         command += [f"--env=TORCHBENCH_PYTHON={sys.executable}", f"--env=GITHUB_API_URL={self.github}"]
+        command += [f"--env={name}={value}" for name, value in self.environment.items()]
         command += ["--env=NO_COLOR=1", "--env=COLUMNS=160"]  # act gives every step a terminal
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
         with open(log, "wb") as file:
             return subprocess.Popen(command, cwd=self.checkout, env=environment, stdout=file, stderr=file)
 
-    def run(self, workflow: str, **variables: str) -> tuple[int, str]:
+    def run(self, workflow: str, payload: Mapping[str, object] | None = None, **variables: str) -> tuple[int, str]:
         """Run a workflow to its end: the exit code of act, and what the jobs said."""
         log = self.folder / f"{workflow}.log"
-        ended = self.start(workflow, log, **variables).wait(timeout=1200)
+        ended = self.start(workflow, log, payload, **variables).wait(timeout=1200)
         return ended, log.read_text()
 
     def forget_artifacts(self) -> None:
@@ -174,9 +216,11 @@ class Acting:
         shutil.rmtree(self.artifacts)
         self.artifacts.mkdir()
 
-    def run_with_its_own_artifacts(self, workflow: str, **variables: str) -> tuple[int, str]:
+    def run_with_its_own_artifacts(
+        self, workflow: str, payload: Mapping[str, object] | None = None, **variables: str
+    ) -> tuple[int, str]:
         self.forget_artifacts()
-        return self.run(workflow, **variables)
+        return self.run(workflow, payload, **variables)
 
     def _keep_roles(self) -> None:
         roles = self.folder / "roles"
@@ -185,19 +229,20 @@ class Acting:
             (roles / role).write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
         allowed = [
             f"{name}/{job}\n"
-            for name, workflow in workflows(self.checkout).items()
+            for name, workflow in workflows(self.home).items()
             for job, content in workflow["jobs"].items()
             if content["permissions"].get("id-token") == "write"
         ]
         (roles / "jobs-with-id-token").write_text("".join(allowed))
 
     def _make_stand_ins(self) -> None:
-        for used in actions_used(self.checkout):
+        for used in actions_used(self.home):
             name, _, _ = used.partition("@")
             if name in STAND_INS:
                 folder = self.folder / "stand-ins" / name.replace("/", "-")
                 folder.mkdir(parents=True)
                 text = STAND_INS[name].replace("ARTIFACTS", str(self.artifacts))
+                text = text.replace("REPOSITORIES", str(self.folder / "repositories"))
                 (folder / "action.yml").write_text(text.replace("ROLES", str(self.folder / "roles")))
                 self._stand_ins.append(f"{used}={folder}")
 

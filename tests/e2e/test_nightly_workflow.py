@@ -27,6 +27,7 @@ CONFIG = {
     "policy": "policy.yaml",
     "store": "$TORCHBENCH_STORE",
     "github": "$GITHUB_REPOSITORY",
+    "runners": {"shards": 2},
 }
 
 # Both shards are measured at once here, beside whatever other tests run: no change but a gross one is one.
@@ -67,7 +68,6 @@ def acting(tmp_path, tracker, seaweedfs_endpoint, monkeypatch):
             "TORCHBENCH_REGION": "us-east-1",
             "TORCHBENCH_READER_ROLE": "reader",
             "TORCHBENCH_WRITER_ROLE": "writer",
-            "TORCHBENCH_SHARDS": "2",
         },
         repository=REPOSITORY,
         files={

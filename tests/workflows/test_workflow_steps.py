@@ -292,7 +292,8 @@ def test_an_output_has_one_line_and_a_long_summary_is_cut_at_a_line(monkeypatch,
 
 
 def test_a_plan_gives_the_matrix_its_jobs_and_tells_of_mistakes_before_anything_is_measured(job):
-    ended = job.step("workflow", "plan", "--shards", 2)
+    job.configure(runners={"shards": 2, "measuring": ["gpu", "h200"]})
+    ended = job.step("workflow", "plan")
     assert ended.returncode == 0, ended.stdout
     assert obeyed(ended.stdout) == []
     outputs = dict(line.split("=", 1) for line in job.said("GITHUB_OUTPUT").splitlines())
@@ -301,6 +302,7 @@ def test_a_plan_gives_the_matrix_its_jobs_and_tells_of_mistakes_before_anything_
         {"shard": "1/2", "name": "shard-1-of-2"},
         {"shard": "2/2", "name": "shard-2-of-2"},
     ]
+    assert (outputs["measuring"], outputs["second"]) == ('["gpu", "h200"]', "")
     job.configure(policy="absent.yaml")
     ended = job.step("workflow", "plan", "--shards", 2)
     assert ended.returncode == 2
