@@ -24,6 +24,7 @@ def quantity(value: float | None, unit: str | None) -> str:
     if value is None:
         return ""
     for size, name in _SCALES.get(unit or "", ()):
-        if abs(value) >= size:
-            return f"{value / size:.4g} {name}"
+        shown = f"{value / size:.4g}"
+        if abs(float(shown)) >= 1:  # as it is shown: 0.99999 s is 1 s, and not 1000 ms
+            return f"{shown} {name}"
     return f"{value:.6g} {'' if unit in (None, '1') else unit}".rstrip()
