@@ -360,7 +360,7 @@ def test_a_workflow_with_a_key_is_started_once(job, hub):
 def test_measuring_is_left_to_another_job(talk, hub):
     request = BenchmarkRequest(
         key=KEY, repository=REPOSITORY, pull=1, comment=1, asked_by="writer", base="a" * 40, head="b" * 40,
-        head_repository=REPOSITORY, suite="smoke", tests=("t",), device="cpu", pairs=4, budget_minutes=1,
+        head_repository=REPOSITORY, suite="smoke", tests=("t",), device="cpu", pairs=6, budget_minutes=1,
     )  # fmt: skip
     assert effects(Measure(request=request)) == ["left"]
     assert not writes(hub)
