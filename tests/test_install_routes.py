@@ -321,7 +321,8 @@ def test_a_cold_hosted_job_handles_an_event(
     (tmp_path / "torchbench.yml").write_text("suite: smoke\n")
     (tmp_path / "payload.json").write_text('{"zen": "Design for failure."}')
     given = ("--config", tmp_path / "torchbench.yml", "--event", "ping", "--payload", tmp_path / "payload.json")
-    timed, _ = cold.step("bot", "handle-event", *given, "--dry-run", GITHUB_OUTPUT=str(tmp_path / "output"))
+    timed, output = cold.step("bot", "handle-event", *given, "--dry-run", GITHUB_OUTPUT=str(tmp_path / "output"))
+    assert "ignored: the bot does not heed ping" in output
     record_property("figure", f"set up as a cold hosted job, and handled an event: {timed}")
 
 

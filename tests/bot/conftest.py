@@ -13,3 +13,18 @@ def hub(request, tmp_path, monkeypatch) -> Iterator[GitHub]:
     with start(tmp_path) as hub:
         hub.use(monkeypatch)
         yield hub
+
+
+@pytest.fixture
+def pauses(hub, monkeypatch) -> list[float]:
+    """What the bot has waited, in seconds of the fake's clock, which goes on by as much at once."""
+    from bot.github import client as client_module  # PyGithub, which few tests need
+
+    made: list[float] = []
+
+    def pause(seconds: float) -> None:
+        made.append(seconds)
+        hub.fake.world.clock.advance(seconds)
+
+    monkeypatch.setattr(client_module.time, "sleep", pause)
+    return made

@@ -8,28 +8,15 @@ from faulty_proxy import LOSE_ANSWER, Answer
 from github_servers import BOT, OWNER, REPOSITORY, TOKENS
 
 from bot.errors import BotError
-from bot.github import client as client_module
 from bot.github.client import Client
 from bot.github.github_looking import GitHubLooking
 
-pytestmark = pytest.mark.parametrize("hub", ["fake"], indirect=True)
+pytestmark = [pytest.mark.parametrize("hub", ["fake"], indirect=True), pytest.mark.usefixtures("pauses")]
 
 
 @pytest.fixture
 def talk(hub) -> Conversation:
     return Conversation(hub)
-
-
-@pytest.fixture(autouse=True)
-def pauses(hub, monkeypatch):
-    made: list[float] = []
-
-    def pause(seconds: float) -> None:
-        made.append(seconds)
-        hub.fake.world.clock.advance(seconds)
-
-    monkeypatch.setattr(client_module.time, "sleep", pause)
-    return made
 
 
 def look(repository: str = REPOSITORY) -> GitHubLooking:

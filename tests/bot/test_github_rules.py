@@ -12,7 +12,6 @@ from faulty_proxy import CUT_BODY, LOSE_ANSWER, Answer
 from github_servers import BOT, OTHER, OWNER, REPOSITORY, TOKENS
 
 from bot.errors import BotError
-from bot.github import client as client_module
 from bot.github.client import ACTIONS_LOGIN, LONGEST_WAIT_S, Client
 from bot.github.issue import Issue, hidden_key
 from bot.github.issues import GitHubIssues
@@ -29,19 +28,6 @@ def tracker(login: str | None = BOT, repository: str = REPOSITORY) -> GitHubIssu
 
 def changed(**changes: object) -> Issue:
     return dataclasses.replace(ISSUE, **changes)
-
-
-@pytest.fixture
-def pauses(hub, monkeypatch):
-    """The pauses that are made; the fake's clock goes forward by them, and nobody waits."""
-    made: list[float] = []
-
-    def pause(seconds: float) -> None:
-        made.append(seconds)
-        hub.fake.world.clock.advance(seconds)
-
-    monkeypatch.setattr(client_module.time, "sleep", pause)
-    return made
 
 
 @pytest.fixture

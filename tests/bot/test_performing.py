@@ -21,14 +21,13 @@ from pydantic import ValidationError
 
 from bot.benchmark_request import BenchmarkRequest
 from bot.errors import BotError
-from bot.github import client as client_module
 from bot.github.actions import CancelRun, Check, Dispatch, Measure, React, Reply, Status
 from bot.github.client import Client
-from bot.github.comment_length import CUT, LONGEST_COMMENT, fitting
 from bot.github.hidden_marks import mark
 from bot.github.performing import CHECK_NAME, perform, refusals
+from bot.pages.comment_length import CUT, LONGEST_COMMENT, fitting
 
-pytestmark = pytest.mark.parametrize("hub", ["fake"], indirect=True)
+pytestmark = [pytest.mark.parametrize("hub", ["fake"], indirect=True), pytest.mark.usefixtures("pauses")]
 KEY, OTHER_KEY = "0123456789abcdef", "fedcba9876543210"
 JOB = {"issues": "write", "pull_requests": "write", "checks": "write", "actions": "write", "contents": "read"}
 
@@ -43,18 +42,6 @@ def job(talk, monkeypatch) -> Conversation:
     """The bot is a job that may do everything that it needs."""
     talk.as_job(monkeypatch, **JOB)
     return talk
-
-
-@pytest.fixture(autouse=True)
-def pauses(hub, monkeypatch):
-    made: list[float] = []
-
-    def pause(seconds: float) -> None:
-        made.append(seconds)
-        hub.fake.world.clock.advance(seconds)
-
-    monkeypatch.setattr(client_module.time, "sleep", pause)
-    return made
 
 
 def do(*actions, login=None):
