@@ -27,7 +27,8 @@ def answer_command(
     config: ConfigOption = Path("nightly.yaml"),
 ) -> None:
     """Answer a comment on an alert by the files of another job, which may be about this comment and no other."""
-    from bot.github.saying import say  # PyGithub takes longer than most commands do
+    from bot.github.client import Client  # PyGithub takes longer than most commands do
+    from bot.github.saying import say
 
     with in_a_job("answer"):
         event = read_event("issue_comment", read_payload(payload))
@@ -38,7 +39,7 @@ def answer_command(
         may_start = partial(is_a_start, alert=key_in(event.issue.body))
         wanted = actions_about(content, actions.name, event.issue.number, event.comment.id, may_start)
         issue = _issue_about(issues, event)
-        for refused in say(event, wanted, issue, chosen.github_login):
+        for refused in say(Client(event.repository.full_name, chosen.github_login), wanted, issue):
             console.print(refused, markup=False)
         console.print("answered")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +30,9 @@ from bot.github.issue_file import IssueFile
 from bot.github.workflow_log import set_output, step
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.terminal import console, new_app
+
+if TYPE_CHECKING:
+    from bot.github.client import Client
 
 LARGEST_PAYLOAD = 25 * 2**20  # bytes; GitHub sends no larger one
 
@@ -71,16 +74,17 @@ def handle_event(
             console.print("ignored: the comment has no command")
             return
         chosen = load_config(config)
-        talk = conversation(heard, chosen, dry_run)
+        client = _connection(heard, chosen)
+        talk = conversation(heard, chosen, client, dry_run)
         try:
             answered = answer(said, talk)
             issue = _issue_now(talk) if answered.actions else None
         except SentinelError:
             with suppress(SentinelError):
-                _do(apology(talk).actions, None, talk, out, issues, dry_run)
+                _do(apology(talk).actions, None, talk, client, out, issues, dry_run)
             raise
         console.print(answered.outcome, markup=False)
-        _do(answered.actions, issue, talk, out, issues, dry_run)
+        _do(answered.actions, issue, talk, client, out, issues, dry_run)
 
 
 @contextmanager
@@ -105,22 +109,29 @@ def read_payload(path: Path) -> dict[str, Any]:
     return payload
 
 
-def conversation(event: CommentEvent, config: NightlyConfig, dry_run: bool = False) -> Conversation:
-    """What a command is answered with, in this process and its environment."""
+def _connection(event: CommentEvent, config: NightlyConfig) -> "Client":
+    """To GitHub, one for all that a command reads and writes."""
     from bot.github.client import Client  # PyGithub takes longer than most commands do
-    from bot.github.github_looking import GitHubLooking
 
-    repository, user = event.repository.full_name, event.comment.user
+    repository = event.repository.full_name
     here = os.environ.get("GITHUB_REPOSITORY", repository)
     if here.casefold() != repository.casefold():
         raise BotError(f"the event is of another repository than this job, which is of {here}")
+    return Client(repository, config.github_login)
+
+
+def conversation(event: CommentEvent, config: NightlyConfig, client: "Client", dry_run: bool = False) -> Conversation:
+    """What a command is answered with, in this process and its environment."""
+    from bot.github.github_looking import GitHubLooking  # as its client, only now
+
+    repository, user = event.repository.full_name, event.comment.user
     assert user is not None  # read_event ignores it
     run = os.environ.get("GITHUB_RUN_ID", "")
     server = os.environ.get("GITHUB_SERVER_URL", "")
     return Conversation(
         event=event,
         config=config,
-        look=GitHubLooking(Client(repository, config.github_login)),
+        look=GitHubLooking(client),
         open_store=lambda: Unwritten(open_store(config.store)) if dry_run else open_store(config.store),
         now=datetime.now(UTC),
         by=user.login,
@@ -145,6 +156,7 @@ def _do(
     actions: tuple[Action, ...],
     issue: Issue | None,
     talk: Conversation,
+    client: "Client",
     out: Path | None,
     issues: Path | None,
     dry_run: bool,
@@ -157,7 +169,7 @@ def _do(
     if not actions:
         return
     if out is None:
-        _perform(actions, issue, event, config)
+        _perform(actions, issue, client)
     else:
         write_actions(out, event.issue.number, event.comment.id, actions)
     if issues is not None:
@@ -170,9 +182,9 @@ def _do(
             set_output("runner", json.dumps(config.pull_requests.runner))
 
 
-def _perform(actions: tuple[Action, ...], issue: Issue | None, event: CommentEvent, config: NightlyConfig) -> None:
+def _perform(actions: tuple[Action, ...], issue: Issue | None, client: "Client") -> None:
     from bot.github.saying import say  # PyGithub takes longer than most commands do
 
     mine = [action for action in actions if not isinstance(action, Measure)]  # which is another job's
-    for refused in say(event, mine, issue, config.github_login):
+    for refused in say(client, mine, issue):
         console.print(refused, markup=False)

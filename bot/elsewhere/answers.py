@@ -19,6 +19,7 @@ from baselines.confirming.bench import Bench, Decided, Ended, LogRatios, PairsWa
 from bot.elsewhere.plain_file import read_bounded
 from bot.elsewhere.question import Digest
 from bot.errors import BotError
+from bot.whole_file import write_whole
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.quantity import counted
 from torchbenchmark.records import LARGEST_SAMPLE, Status
@@ -208,13 +209,7 @@ class RecordingBench:
 
     def _write(self, path: Path, head: _Head) -> None:
         lines = [head, *self._asked, _End()]
-        scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            scratch.write_text("".join(line.model_dump_json(by_alias=True) + "\n" for line in lines), encoding="utf-8")
-            scratch.replace(path)
-        except OSError as error:
-            scratch.unlink(missing_ok=True)
-            raise BotError(f"{path}: cannot be written: {error.strerror}") from error
+        write_whole(path, "".join(line.model_dump_json(by_alias=True) + "\n" for line in lines).encode())
 
 
 class RecordedBench:

@@ -4,7 +4,6 @@ It comes from machines that run code which nobody has reviewed, so it is believe
 bounded, every field is checked, and the search goes on from the stored document by the rules of this side.
 """
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +16,7 @@ from bot.elsewhere.bisect_question import BisectQuestion, Commit
 from bot.elsewhere.plain_file import read_bounded
 from bot.elsewhere.question import Digest
 from bot.errors import BotError
+from bot.whole_file import write_whole
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.yaml_files import first_problem
 
@@ -118,13 +118,7 @@ def _with_visit(document: Document, one: VisitedThere) -> dict[str, Any]:
 
 
 def write_answer(answer: BisectAnswer, path: Path) -> None:
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        scratch.write_text(answer.model_dump_json(by_alias=True) + "\n", encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise BotError(f"{path}: cannot be written: {error.strerror}") from error
+    write_whole(path, answer.model_dump_json(by_alias=True).encode() + b"\n")
 
 
 def read_answer(path: Path, digest: str) -> BisectAnswer:

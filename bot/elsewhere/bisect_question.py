@@ -5,7 +5,6 @@ file: machines that run code which nobody has reviewed could put another in its 
 """
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,6 +25,7 @@ from bot.culprits.of_night import open_without_verdict
 from bot.errors import BotError
 from bot.github.alert import Alert
 from bot.github.alert_store import read_alerts
+from bot.whole_file import write_whole
 from torchbenchmark.registry import load_suite
 from torchbenchmark.yaml_files import first_problem
 
@@ -89,13 +89,7 @@ def alerts_to_bisect(config: NightlyConfig, store: Store) -> list[Alert]:
 def write_bisect_question(question: BisectQuestion, path: Path) -> str:
     """Returns its digest."""
     content = question.model_dump_json(by_alias=True).encode() + b"\n"
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        scratch.write_bytes(content)
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise BotError(f"{path}: cannot be written: {error.strerror}") from error
+    write_whole(path, content)
     return hashlib.sha256(content).hexdigest()
 
 

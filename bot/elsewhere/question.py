@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import json
 import math
-import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from baselines.store import Store
 from baselines.stored_builds import StoredBuild, stored_build
 from bot.confirming.confirmation import Looked
 from bot.errors import BotError
+from bot.whole_file import write_whole
 from torchbenchmark.errors import SentinelError
 from torchbenchmark.records import Build
 from torchbenchmark.terminal import console
@@ -187,14 +187,7 @@ def _pins(store: Store, builds: Sequence[str]) -> list[StoredBuild]:
 
 
 def write_question(question: Question, path: Path) -> None:
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_bytes(gzip.compress(question.model_dump_json(by_alias=True).encode(), mtime=0))
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise BotError(f"{path}: cannot be written: {error.strerror}") from error
+    write_whole(path, gzip.compress(question.model_dump_json(by_alias=True).encode(), mtime=0), make_folder=True)
 
 
 def read_question(path: Path) -> Question:

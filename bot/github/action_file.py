@@ -1,6 +1,5 @@
 """A file of actions: what a job that may read the store leaves for one that may write on GitHub, about one comment."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import BotError
 from bot.github.actions import Action, Dispatch, Number, React, Reply
+from bot.whole_file import write_whole
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -29,14 +29,7 @@ class _Actions(BaseModel):
 
 def write_actions(path: Path, issue: int, comment: int, actions: tuple[Action, ...]) -> None:
     content = _Actions(issue=issue, comment=comment, actions=actions).model_dump_json(by_alias=True, indent=1) + "\n"
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.write_text(content, encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise BotError(f"{path}: cannot be written: {error.strerror}") from error
+    write_whole(path, content.encode(), make_folder=True)
 
 
 def actions_about(content: bytes, where: str, issue: int, comment: int, may_start: MayStart) -> tuple[Action, ...]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bot.benchmark_request import BenchmarkRequest, Commit
-from bot.github.comment_length import LONGEST_COMMENT, fitting
+from bot.pages.comment_length import LONGEST_COMMENT, fitting
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Number = Annotated[int, Field(ge=1)]

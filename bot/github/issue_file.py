@@ -1,6 +1,5 @@
 """A file of issues to be filed: what a job that may read the store leaves for one that may write issues."""
 
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from bot.errors import BotError
 from bot.github.issue import BOT_LABEL, LABEL_COLOURS, STATE_LABELS, Filed, Issue, Recorded, Tracker
+from bot.pages.comment_length import LONGEST_COMMENT
+from bot.whole_file import write_whole
 from torchbenchmark.yaml_files import first_problem
 
 SCHEMA = 1
@@ -17,7 +18,6 @@ SCHEMA = 1
 MOST_ISSUES = 500
 MOST_REVISIONS = 10**15
 MOST_COMMENTS = 20
-LONGEST_COMMENT = 60_000  # characters; GitHub takes 65,536
 LONGEST_RECORD = 30_000
 _KEY = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -79,13 +79,7 @@ class IssueFile:
 
     def _write(self) -> None:
         content = _Issues(issues=tuple(self._issues.values())).model_dump_json(by_alias=True, indent=1) + "\n"
-        scratch = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
-            scratch.write_text(content, encoding="utf-8")
-            scratch.replace(self.path)
-        except OSError as error:
-            scratch.unlink(missing_ok=True)
-            raise BotError(f"{self.path}: cannot be written: {error.strerror}") from error
+        write_whole(self.path, content.encode())
 
 
 def read_issues(path: Path) -> tuple[Issue, ...]:

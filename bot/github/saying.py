@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from bot.github.actions import Action, Dispatch, Reply
 from bot.github.client import Client
-from bot.github.events import CommentEvent
 from bot.github.issue import Issue
 from bot.github.issues import GitHubIssues
 from bot.github.performing import perform, refusals
@@ -16,10 +15,9 @@ NOT_STARTED = (
 )
 
 
-def say(event: CommentEvent, actions: Sequence[Action], issue: Issue | None, login: str | None) -> list[str]:
+def say(client: Client, actions: Sequence[Action], issue: Issue | None) -> list[str]:
     """Update the issue of an alert, start workflows, and do the other actions: all of it also if one fails, which is
     raised then. Returns what GitHub refused and nothing hangs on, in words."""
-    client = Client(event.repository.full_name, login)
     problems: list[SentinelError] = []
     if issue is not None:
         try:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.benchmark_request import BenchmarkRequest
+from bot.pages.comment_length import LONGEST_COMMENT, fitting
 from bot.pages.request_status import SHORT
 from bot.pages.templating import shell_word, templates
 from torchbenchmark.foreign_text import inline_code
@@ -21,7 +22,6 @@ from torchbenchmark.profiles.attribution import Attribution
 from torchbenchmark.profiles.tables import in_brief, markdown_of
 from torchbenchmark.quantity import counted, quantity
 
-LONGEST = 60_000  # characters; GitHub takes 65,536
 ROOM = {"failing": 9_000, "changed": 14_000, "open": 8_000, "same": 8_000, "inside": 9_000, "facts": 5_000}
 MOST_NAMED = 3
 _TOLD_FIRST = ("cpu", "gpu", "driver", "kernel", "torch", "python", "os", "cuda")  # facts of the environment told first
@@ -172,13 +172,13 @@ def _beyond(comparison: Comparison, tests: Sequence[str]) -> str:
 
 
 def render_verdict(facts: VerdictFacts) -> str:
-    """The comment's Markdown, under LONGEST characters whatever it has to tell."""
+    """The comment's Markdown, under LONGEST_COMMENT characters whatever it has to tell."""
     text = _rendered(_sections(facts))
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_COMMENT:
         text = _rendered(
             _sections(facts) | {"same": [], "open": [], "beside": [], "inside": [], "facts": [], "log": []}
         )
-    return text if len(text) <= LONGEST else text[: LONGEST - 100].rpartition("\n")[0] + "\n\n…cut here.\n"
+    return fitting(text)
 
 
 def _rendered(sections: Mapping[str, object]) -> str:
