@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -30,6 +30,7 @@ Device = Literal["cpu", "cuda"]
 Test = Literal["train", "eval"]
 Preset = Literal["full", "head", "tiny"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"]
+Tier = Literal["short", "medium", "long"]  # by how long a process takes at the size `full` on one GPU
 BatchSize = Literal["default"] | Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]  # "default": the model's
 NonEmpty = Annotated[str, Field(min_length=1)]
 
@@ -88,6 +89,13 @@ class NotImplementedRule(_Strict):
         )
 
 
+class Tolerance(_Strict):
+    """How far outputs of the same workload may lie apart: `|a - b| <= atol + rtol * |b|`."""
+
+    rtol: Annotated[float, Field(ge=0)] = 1e-3
+    atol: Annotated[float, Field(ge=0)] = 1e-5
+
+
 class Metadata(_Strict):
     """The content of a model's metadata.yaml."""
 
@@ -98,8 +106,16 @@ class Metadata(_Strict):
     tests: Tests = ("train", "eval")
     devices: tuple[Device, ...] = ("cpu", "cuda")
     presets: tuple[Preset, ...] = ("full", "tiny")
+    precisions: Annotated[tuple[Precision, ...], Field(min_length=1)] = get_args(Precision)
+    tier: Tier = "short"
+    gpu_batches: dict[NonEmpty, dict[Test, Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]]] = {}
     requires: tuple[Requires, ...] = ()  # distributions beside torch that the build's interpreter must have
     deterministic: bool = True
+    tolerance: Tolerance = Tolerance()  # of the outputs of an inference, between devices and runs
+    draws: dict[Test, tuple[NonEmpty, ...]] = {}  # the random operators that belong to the workload
+    waits_for_device: dict[Test, NonEmpty] = {}  # why an iteration must read a value back
+    loss_need_not_fall: NonEmpty | None = None  # why twenty steps on the same data may leave the loss where it was
+    untrained: dict[NonEmpty, NonEmpty] = {}  # glob over names of parameters -> why a step does not change them
     not_implemented: tuple[NotImplementedRule, ...] = ()
     differs_from_v1: tuple[str, ...] = ()  # where the workload was mended, and how
 
@@ -166,6 +182,7 @@ class ModelEntry:
             (experiment.test, metadata.tests, "test"),
             (experiment.device, metadata.devices, "device"),
             (experiment.preset, metadata.presets, "preset"),
+            (experiment.precision, metadata.precisions, "precision"),
         ):
             if wanted not in offered:
                 return f"{self.name} has no {what} {wanted!r} (it offers {', '.join(offered)})"
