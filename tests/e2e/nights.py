@@ -73,7 +73,8 @@ class Nights:
 
     def _pairs_so_far(self) -> list[str]:
         """The lines of the pairs that are there, whole ones only."""
-        files = sorted((self.folder / "work" / "confirm").rglob("*-pairs-*.jsonl"))
+        # By depth: a walk would go into folders that the night removes meanwhile.
+        files = sorted((self.folder / "work" / "confirm").glob("*/*-pairs-*.jsonl"))
         lines = [line for file in files for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
         return [line for line in lines if '"kind":"pair"' in line]
 
