@@ -25,7 +25,8 @@ class SeriesKey:
 
 
 class _Schema(BaseModel):
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    # Evidence may be beyond any number. JSON has none for that, and what is stored has to be read again.
+    model_config = ConfigDict(extra="forbid", populate_by_name=True, ser_json_inf_nan="strings")
 
 
 class Onset(_Schema):

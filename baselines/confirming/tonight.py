@@ -162,7 +162,8 @@ class Tonight:
 
     def rest(self, one: SeriesState, score: float) -> None:
         rests = self.rules.rests
-        one.resting, one.score = rests[min(one.futile, len(rests) - 1)], score
+        # Of a young series nothing can be said; it was tried as people were told of it.
+        one.resting, one.score = rests[min(one.futile, len(rests) - 1)], score if math.isfinite(score) else 0.0
         one.futile += 1
         one.carried = None
 

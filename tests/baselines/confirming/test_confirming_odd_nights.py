@@ -10,6 +10,7 @@ from baselines.confirming.night import run_night
 from baselines.confirming.rules import Rules
 from baselines.confirming.shares import LARGEST_LOG, log_of, share_of
 from baselines.confirming.state import ClassState, SeriesState
+from baselines.confirming.tonight import Named
 
 RULES = Rules()
 NAME = f"test_eval[m03-cuda-eager] {CHANNEL}"
@@ -114,6 +115,28 @@ def test_one_that_cannot_be_measured_rests_and_takes_nothing_from_the_others():
     assert [key.test[10:13] for key in outcome.confirmed] == ["m03"]
     assert state.series[NAME.replace("m03", "m05")].resting > 0
     assert all("m05" not in one.trial.key.test for one in night(logs, 51, bench(), state)[1].tried)
+
+
+def test_what_is_named_before_its_score_can_be_known_rests_and_its_state_can_be_read_again():
+    logs = calm(20, 90)
+    seen = seen_of_logs(logs, until=2)
+    named = Named(seen.series[3], 0.3, when(1))
+    state = ClassState()
+    outcome = run_night(seen, state, ScriptedBench(shifted(0.0, 3)), RULES, [named])
+    ((tried),) = outcome.tried
+    assert tried.decision.verdict == "futile"
+    assert state.series[NAME].resting > 0 and state.series[NAME].score == 0.0
+    again = ClassState.model_validate_json(state.model_dump_json(by_alias=True))
+    assert again == state
+    asked = bench()
+    run_night(seen_of_logs(logs, until=3), again, asked, RULES, [Named(seen.series[3], 0.3, when(2))])
+    assert asked.asked == [], "it rests, by the score that could not be known either"
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, 1e308])
+def test_a_state_with_evidence_beyond_any_number_is_stored_and_read_again(number):
+    state = ClassState(series={NAME: SeriesState(score=number)}, bucket=number)
+    assert ClassState.model_validate_json(state.model_dump_json(by_alias=True)) == state
 
 
 def test_a_night_on_which_nothing_can_be_measured_makes_nobody_rest():
