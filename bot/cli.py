@@ -14,6 +14,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "bot.build": ("build", "builds"),
     "bot.canary": ("canary",),
     "score.cli": ("score",),
+    "score.repeatability_command": ("repeatability",),
     "baselines.replay_command": ("replay",),
     "regression_detector": ("detect",),
     "bot.nightly": ("nightly",),

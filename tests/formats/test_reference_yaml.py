@@ -53,6 +53,17 @@ def test_entries_are_sorted_by_test_id_and_the_head_names_every_origin() -> None
     assert lines[3:] == [f"{YOLO}:", "  norm: 2.0", f"{ALEXNET}:", "  norm: 1.0e-05"]
 
 
+def test_the_head_says_the_machine_the_versions_and_the_command_of_each_origin() -> None:
+    told = Provenance("cuda.jsonl", machine="driver 580", versions="cuda 13.0", command="torchbench run --suite v1\n")
+    head = [line for line in format_reference({ALEXNET: 1.0}, [told]).splitlines() if line.startswith("#")]
+    assert head[1:] == [
+        "# Origin: cuda.jsonl",
+        "# Machine: driver 580",
+        "# Versions: cuda 13.0",
+        "# Command: torchbench run --suite v1?",
+    ]
+
+
 @pytest.mark.parametrize("name", ["a\nb: 1", "a\x07", "a\udcff", "a\u2028b: 1"])
 def test_a_hostile_file_name_cannot_break_out_of_its_comment(tmp_path: Path, name: str) -> None:
     path = tmp_path / "reference.yaml"

@@ -8,6 +8,7 @@ import pytest
 
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.formats import Provenance, read_latencies, read_measurements
+from torchbenchmark.formats.run_records import measurements_of
 from torchbenchmark.records import (
     Build,
     Channel,
@@ -116,7 +117,36 @@ def test_a_sample_that_is_no_time_is_refused_with_its_test(saved, sample: float)
 
 def test_build_date_and_class_come_from_the_header(saved) -> None:
     measured = read_measurements(saved(record(ALEXNET, process(1.0))))
-    assert measured.provenance == Provenance("run.jsonl.gz", "torch 2.9.0", "2026-01-02", "xeon-x8")
+    assert measured.provenance == Provenance(
+        "run.jsonl.gz",
+        "torch 2.9.0",
+        "2026-01-02",
+        "xeon-x8",
+        versions="python 3.11",
+        command="torchbench run --suite core --device cpu --rounds 1 --processes 1 --budget 1 --threads 1",
+    )
+
+
+def test_card_driver_versions_and_what_was_chosen_come_from_the_header() -> None:
+    run = run_of(record(ALEXNET, process(1.0)))
+    facts = {
+        "gpu.name": "NVIDIA H200",
+        "gpu.driver_version": "580.1",
+        "cpus": "16",
+        "lock.timm": "1.0.31",
+        "image": "x",
+    }
+    header = run.header.model_copy(
+        update={
+            "environment": Environment(fingerprint="f", facts=facts),
+            "build": run.header.build.model_copy(update={"wheels": {"torch": "2.9.0"}, "libraries": {"cuda": "13.0"}}),
+            "selection": ("alex*", "--backend jit"),
+        }
+    )
+    told = measurements_of(Run(header, run.records), "run.jsonl").provenance
+    assert told.machine == "name NVIDIA H200, driver_version 580.1, cpus 16"
+    assert told.versions == "cuda 13.0, python 3.11, timm 1.0.31, torch 2.9.0"
+    assert told.command.endswith("--threads 1 --filter 'alex*' --backend jit")
 
 
 def test_a_line_that_is_no_record_is_refused_with_file_and_line(saved) -> None:

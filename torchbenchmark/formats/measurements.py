@@ -21,6 +21,9 @@ class Provenance:
     build: str = ""
     measured: str = ""  # ISO date
     machine_class: str = ""
+    machine: str = ""  # what else of it is known: the driver, the kernel
+    versions: str = ""  # of what the build brings, and of what was locked beside it
+    command: str = ""  # by which it was measured
 
 
 @dataclass(frozen=True)

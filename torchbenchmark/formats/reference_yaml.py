@@ -40,7 +40,7 @@ def measurements_of(document: object, source: str) -> Measurements:
 def format_reference(latencies: Mapping[str, float], provenances: Sequence[Provenance]) -> str:
     """The text of a reference file, sorted by test id. No clock goes in: the same results give the same bytes."""
     entries = {test: {"norm": float(seconds)} for test, seconds in latencies.items()}
-    head = [_TITLE, *map(_origin_line, provenances)]
+    head = [_TITLE, *(line for one in provenances for line in _origin_lines(one))]
     return "".join(f"# {_one_line(line)}\n" for line in head) + yaml.safe_dump(entries, sort_keys=True, width=1000)
 
 
@@ -54,14 +54,15 @@ def write_reference(path: Path, latencies: Mapping[str, float], provenances: Seq
         ) from error
 
 
-def _origin_line(provenance: Provenance) -> str:
+def _origin_lines(provenance: Provenance) -> list[str]:
     facts = (
         ("build", provenance.build),
         ("measured", provenance.measured),
         ("class", provenance.machine_class),
     )
     known = [f"{what} {value}" for what, value in facts if value]
-    return "; ".join([f"Origin: {provenance.origin}", *known])
+    more = (("Machine", provenance.machine), ("Versions", provenance.versions), ("Command", provenance.command))
+    return ["; ".join([f"Origin: {provenance.origin}", *known]), *(f"{what}: {value}" for what, value in more if value)]
 
 
 def _one_line(text: str) -> str:

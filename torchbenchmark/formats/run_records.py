@@ -9,6 +9,8 @@ from torchbenchmark.records import Run, Status, decode_run
 
 CHANNEL = "latency"
 
+# Of what an environment knows, what people ask first.
+_MACHINE = ("gpu.name", "gpu.driver_version", "gpu.power.limit", "gpu.clocks.max.sm", "cpu", "cpus", "kernel")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -47,9 +49,28 @@ def measurements_of(run: Run, source: str) -> Measurements:
 
 def _provenance(run: Run, source: str) -> Provenance:
     header = run.header
+    facts = header.environment.facts
+    machine = [f"{name.removeprefix('gpu.')} {facts[name]}" for name in _MACHINE if name in facts]
+    locks = {name.removeprefix("lock."): version for name, version in facts.items() if name.startswith("lock.")}
+    versions = header.build.libraries | header.build.wheels | locks | {"python": header.build.python}
     return Provenance(
         origin=file_name(source),
         build=f"{header.build.subject} {header.build.version}",
         measured=header.started.date().isoformat(),
         machine_class=header.machine_class,
+        machine=", ".join(machine),
+        versions=", ".join(f"{name} {version}" for name, version in sorted(versions.items())),
+        command=_command(run),
     )
+
+
+def _command(run: Run) -> str:
+    """What measures the same again, as far as a header knows it."""
+    header, measuring = run.header, run.header.measuring
+    options = {"--suite": header.suite, "--device": header.device, "--rounds": header.rounds}
+    options |= {"--processes": header.processes, "--budget": measuring.budget_s, "--threads": measuring.threads}
+    words = [
+        f"{option} {value:g}" if isinstance(value, float) else f"{option} {value}" for option, value in options.items()
+    ]
+    chosen = [word if word.startswith("--") else f"--filter '{word}'" for word in header.selection]
+    return " ".join(["torchbench run", *words, *chosen])
