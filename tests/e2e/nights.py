@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pipeline import command_line
 
-PATIENCE_S = 240
+PATIENCE_S = 600
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Nights:
         )
         give_up = time.monotonic() + PATIENCE_S
         while len(found := self._pairs_so_far()) < pairs:
-            assert process.poll() is None and time.monotonic() < give_up, "no pair was measured"
+            assert process.poll() is None, "the night ended before so many pairs were there"
+            assert time.monotonic() < give_up, f"{len(found)} pairs after {PATIENCE_S} s"
             time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
