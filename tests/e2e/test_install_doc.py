@@ -4,6 +4,7 @@ it stands, and what it has written is run by act, which knows as little of GitHu
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import sys
 import time
@@ -14,7 +15,9 @@ import pytest
 import yaml
 from acting import Acting
 from calling import CLONED, commit_without_what_act_does_not_know, their_repository
-from github_servers import BOT, REPOSITORY, TOKENS, github, needs_emulator
+from conversation import Conversation
+from github_servers import BOT, REPOSITORY, TOKENS, github, needs_emulator, own_github
+from pull_requests import LOOPS, PACKAGE, open_pull_request, project
 from s3_servers import BUCKET, READER_KEY
 from slow_build import make_slow_build
 
@@ -125,3 +128,61 @@ def test_a_newcomer_gets_from_nothing_to_a_first_nightly(
     record_property(
         "figure", f"docs/install.md to the end of the first nightly, as far as one machine can: {seconds:.0f} s"
     )
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.geteuid() != 0, reason="to isolate a command needs root")
+@pytest.mark.timeout(1200)
+def test_the_first_comments_of_the_document_are_answered_in_a_repository_that_is_installed_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+):
+    """Step 7: a pull request of a package that is built by a command of its own, whose wheel sees the torch, timm and
+    transformers of this interpreter, so that none of them is installed anew."""
+    (written,) = re.findall(r"^torchbench (init .*)$", DOC.read_text(), flags=re.MULTILINE)
+    first, second = re.findall(r"^gh pr comment 1 .* --body '(.*)'$", DOC.read_text(), flags=re.MULTILINE)
+    with own_github(tmp_path) as hub, project(tmp_path / "subject") as served:
+        talk = Conversation(hub)
+        talk.as_job(monkeypatch, contents="read", pull_requests="write", checks="write", actions="write")
+        acting = Acting(
+            folder=tmp_path / "acting",
+            github=hub.url,
+            token="token-of-a-job",
+            roles={},
+            variables={"TORCHBENCH_IMAGE": "none"},
+            repository=REPOSITORY,
+            files={},
+            bot=CLONED,
+            environment={"GITHUB_SERVER_URL": served.server, "GITHUB_REPOSITORY": REPOSITORY},
+        )
+        their_repository(acting.checkout)
+        command = [
+            *shlex.split(written.replace("$PACKAGE", "worksteps")),
+            *("--build", "python make_wheel.py", "--bot", f"{CLONED}@{acting.commit}"),
+        ]
+        subprocess.run([sys.executable, "-m", "bot", *command, acting.checkout], check=True, cwd=acting.home)
+        config = acting.checkout / ".github" / "torchbench.yml"
+        chosen = yaml.safe_load(config.read_text())
+        assert [one.partition("==")[0] for one in chosen["builds"]["requirements"]] == ["numpy", "timm", "transformers"]
+        chosen["builds"]["requirements"] = []
+        config.write_text(yaml.safe_dump(chosen))
+        commit_without_what_act_does_not_know(acting.checkout)
+        head = served.commit({"worksteps.py": PACKAGE.format(loops=2 * LOOPS)}, "other-work")
+        number = open_pull_request(talk, served, head)
+
+        began = time.monotonic()
+        exit_code, log = acting.run("benchmark", talk.say("maintainer", first, on=number))
+        seconds = time.monotonic() - began
+
+        assert exit_code == 0, log
+        status, verdict = talk.answers(number)
+        assert f"**Benchmark of `{head[:12]}`: done.**" in status, status
+        tests = {f"test_{kind}[resnet18-cpu-eager-tiny]" for kind in ("train", "eval")}
+        assert tests == set(re.findall(r"test_\w+\[[^\]]*\]", verdict)), verdict
+        assert not re.search(r"\*\*(Slower|Faster|Newly failing|Nothing measured)", verdict), verdict
+
+        exit_code, log = acting.run_with_its_own_artifacts("benchmark", talk.say("maintainer", second, on=number))
+
+        assert exit_code == 0, log
+        *_, answer = talk.answers(number)
+        assert "/benchmark cancel" in answer
+    record_property("figure", f"docs/install.md, step 7, from the comment to its verdict: {seconds:.0f} s")
