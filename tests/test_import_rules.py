@@ -15,12 +15,18 @@ DRIVER_LIBRARIES = ("pydantic", "yaml", "typer", "rich", "jinja2", "boto3", "git
 DRIVER_PACKAGES = ("torchbenchmark", "score", "baselines", "regression_detector", "bot")
 WORKER_HALF = (
     "torchbenchmark.worker",
+    "torchbenchmark.contracts",
     "torchbenchmark.model",
     "torchbenchmark.models",
     "torchbenchmark.families",
     "torchbenchmark.torchvision_guard",
 )
-WORKER_PACKAGES = ("torchbenchmark.worker", "torchbenchmark.model", "torchbenchmark.channels")
+WORKER_PACKAGES = (
+    "torchbenchmark.worker",
+    "torchbenchmark.contracts",
+    "torchbenchmark.model",
+    "torchbenchmark.channels",
+)
 DRIVER_MODULES = {
     *("bot", "bot.cli", "score", "score.cli", "baselines", "baselines.cli", "regression_detector", "torchbenchmark"),
     *(f"torchbenchmark.{name}" for name in ("cli", "records", "experiment", "registry", "runner", "formats")),

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from torchbenchmark import doctor
+from torchbenchmark import check_models, doctor
 from torchbenchmark.builds import cli as build_commands
 from torchbenchmark.builds.provide import named_build
 from torchbenchmark.canaries.measuring import Canaries
@@ -48,6 +48,7 @@ def register(app: typer.Typer) -> None:
     paired_commands.register(app)
     profile_commands.register(app)
     doctor.register(app)
+    check_models.register(app)
 
 
 def run(

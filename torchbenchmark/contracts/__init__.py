@@ -1,0 +1,40 @@
+"""What a model promises, one file a contract. It runs in the build's interpreter: only the standard library, torch and
+numpy.
+
+A contract is given a way to build the model and what its metadata declares, and answers with a sentence for each breach.
+"""
+
+from torchbenchmark.contracts import (
+    batch,
+    copies,
+    determinism,
+    draws,
+    files,
+    global_state,
+    gradients,
+    independence,
+    inference,
+    interface,
+    loss,
+    memory,
+    nothing_built,
+    places,
+    replaceable,
+    same_objects,
+    stages,
+    timed_unit,
+    updates,
+    waits,
+)
+from torchbenchmark.contracts.contract import Contract
+
+# In this order: what a contract presumes comes before it.
+CONTRACTS: tuple[Contract, ...] = tuple(
+    module.CONTRACT
+    for module in (
+        *(interface, places, independence, memory, global_state),
+        *(same_objects, replaceable, nothing_built, batch, timed_unit),
+        *(files, draws, copies, waits),
+        *(updates, gradients, loss, determinism, stages, inference),
+    )
+)

@@ -1,0 +1,54 @@
+"""Two instances of a test do the same: to the bit on the CPU, within the tolerance on a GPU, where sums may be taken in
+an order that the device chooses."""
+
+import torch
+
+from torchbenchmark.contracts.contract import Case, Contract
+
+ITERATIONS = 3
+
+
+def breaches(case: Case) -> list[str]:
+    if not case.declared.deterministic:
+        return []
+    first, second = _outputs(case), _outputs(case)
+    for number, (one, other) in enumerate(zip(first, second, strict=True)):
+        if one.shape == other.shape and _equal(case, one, other):
+            continue
+        if one.shape != other.shape:
+            how = f"shapes {tuple(one.shape)} and {tuple(other.shape)}"
+        else:
+            how = f"by {float((one.double() - other.double()).abs().max()):.3g}"
+        how_far = (
+            "to the bit"
+            if case.device == "cpu"
+            else f"within {case.declared.atol:g} + {case.declared.rtol:g} of the value"
+        )
+        return [
+            f"two instances differ in output {number} of {len(first)}, {how}, and should agree {how_far}; draw from "
+            "torch's generator alone, or declare `deterministic: false` or a `tolerance`"
+        ]
+    return []
+
+
+def _outputs(case: Case) -> list[torch.Tensor]:
+    """Of the first iterations of a fresh instance."""
+    model = case.build()
+    return [tensor.detach().clone() for _ in range(ITERATIONS) for tensor in model.invoke()]
+
+
+def _equal(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:
+    if case.device == "cpu" or not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(
+            one.nan_to_num() if one.is_floating_point() else one,
+            other.nan_to_num() if one.is_floating_point() else other,
+        )
+    return torch.allclose(one, other, rtol=case.declared.rtol, atol=case.declared.atol, equal_nan=True)
+
+
+CONTRACT = Contract(
+    "determinism",
+    "two instances give the same outputs unless `deterministic` is false",
+    breaches,
+    presumes=("independence",),
+)

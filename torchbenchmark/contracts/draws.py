@@ -1,0 +1,44 @@
+"""Data is made in setup(). An iteration draws only what its metadata says is part of the work: dropout, sampling."""
+
+from torchbenchmark.contracts.contract import Case, Contract
+from torchbenchmark.contracts.watching import watched
+from torchbenchmark.contracts.wording import counted, listed
+
+# One drop-out by other names: which one torch calls depends on its version, the device and the kind of attention.
+DROPOUT = frozenset(
+    {
+        *("native_dropout", "bernoulli_", "_fused_dropout", "dropout", "_cudnn_rnn"),
+        *("_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention"),
+        *("_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"),
+        *(
+            "_scaled_dot_product_fused_attention_overrideable",
+            "_efficient_attention_forward",
+            "_flash_attention_forward",
+        ),
+    }
+)
+
+
+def breaches(case: Case) -> list[str]:
+    seen = watched(case)
+    declared = set(case.declared.draws)
+    allowed = declared | (DROPOUT if declared & DROPOUT else set())
+    found = []
+    if surplus := {name: number for name, number in seen.drawn.items() if name not in allowed}:
+        found.append(
+            f"an iteration draws with {counted(surplus)}; make the data in setup(), or declare it: "
+            f"`draws: {{{case.test}: [{', '.join(sorted({*declared, *surplus}))}]}}`"
+        )
+    if seen.drawn_on_host:
+        found.append(
+            f"an iteration draws with {listed(sorted(seen.drawn_on_host))} on the host; make the data in setup()"
+        )
+    for name in sorted(declared):
+        if name not in seen.drawn and not (name in DROPOUT and seen.drawn.keys() & DROPOUT):
+            found.append(
+                f"metadata declares that an iteration draws with {name}, and none does; take it out of `draws`"
+            )
+    return found
+
+
+CONTRACT = Contract("draws", "an iteration makes no random data but what `draws` declares", breaches)

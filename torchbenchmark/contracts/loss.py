@@ -1,0 +1,44 @@
+"""What training returns is a loss: one finite number that falls on data that stay the same."""
+
+import torch
+
+from torchbenchmark.contracts.contract import Case, Contract
+from torchbenchmark.model import SEED
+
+STEPS = 20
+WINDOW = 5  # the first and the last steps that are compared
+
+
+def breaches(case: Case) -> list[str]:
+    model = case.build()
+    losses = []
+    for _ in range(STEPS):
+        torch.manual_seed(SEED)  # with the same noise in every step only the training changes the loss
+        (loss,) = model.invoke()
+        if loss.dim() > 0 or loss.requires_grad:
+            return [
+                f"train() returns a tensor of shape {tuple(loss.shape)}, detached: {not loss.requires_grad}; return "
+                "the detached scalar loss"
+            ]
+        losses.append(float(loss))
+    curve = torch.tensor(losses, dtype=torch.float64)
+    if not curve.isfinite().all():
+        return [
+            f"the loss of step {int((~curve.isfinite()).nonzero()[0]) + 1} is {losses[int((~curve.isfinite()).nonzero()[0])]}"
+        ]
+    first, last = float(curve[:WINDOW].mean()), float(curve[-WINDOW:].mean())
+    if last < first or case.declared.loss_need_not_fall is not None:
+        return []
+    return [
+        f"the loss does not fall on the same data: {first:.6g} at the beginning of {STEPS} steps, {last:.6g} at the end; "
+        "train on the data, or declare why: `loss_need_not_fall`"
+    ]
+
+
+CONTRACT = Contract(
+    "loss",
+    f"the loss is finite, and falls over {STEPS} steps unless `loss_need_not_fall` says why",
+    breaches,
+    tests=("train",),
+    presumes=("updates",),
+)

@@ -1,0 +1,54 @@
+"""forward, backward and optimizer_step, after zeroing, are what train() does: mixed precision scales between them."""
+
+import torch
+
+from torchbenchmark.contracts.contract import Case, Contract
+from torchbenchmark.model import SEED, BenchmarkModel
+
+STEPS = 2
+
+
+def breaches(case: Case) -> list[str]:
+    staged = case.build()
+    if type(staged).forward is BenchmarkModel.forward:
+        return []
+    torch.manual_seed(SEED)
+    try:
+        losses = [_by_stages(staged) for _ in range(STEPS)]
+    except NotImplementedError:
+        return []
+    whole = case.build()
+    torch.manual_seed(SEED)
+    expected = [whole.invoke()[0] for _ in range(STEPS)]
+    for step, (one, other) in enumerate(zip(losses, expected, strict=True), start=1):
+        if not _close(case, one, other):
+            return [
+                f"forward, backward and optimizer_step give the loss {float(one):.9g} at step {step}, train() {float(other):.9g}; "
+                "let train() be these stages, or let forward() raise NotImplementedError"
+            ]
+    return []
+
+
+def _by_stages(model: BenchmarkModel) -> torch.Tensor:
+    optimizer = model.get_optimizer()
+    assert optimizer is not None
+    optimizer.zero_grad(set_to_none=True)
+    loss = model.forward()
+    model.backward(loss)
+    model.optimizer_step()
+    return loss.detach()
+
+
+def _close(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:
+    if case.device == "cpu" and case.declared.deterministic:
+        return torch.equal(one, other)
+    return torch.allclose(one, other, rtol=case.declared.rtol, atol=case.declared.atol)
+
+
+CONTRACT = Contract(
+    "stages",
+    "the stages of training are what train() does",
+    breaches,
+    tests=("train",),
+    presumes=("determinism", "gradients"),
+)

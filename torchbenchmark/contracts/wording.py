@@ -1,0 +1,18 @@
+"""How breaches are told: lists are cut, and counts are said."""
+
+from collections.abc import Iterable, Mapping
+
+SHOWN = 4
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first few, and how many more there are."""
+    every = list(names)
+    shown = ", ".join(every[:SHOWN])
+    return shown if len(every) <= SHOWN else f"{shown} and {len(every) - SHOWN} more"
+
+
+def counted(seen: Mapping[str, int]) -> str:
+    """Each with how often it was seen, the most frequent first."""
+    ordered = sorted(seen.items(), key=lambda item: (-item[1], item[0]))
+    return listed(f"{name} ({number} x)" if number > 1 else name for name, number in ordered)
