@@ -1,7 +1,6 @@
-"""What a model promises, one file a contract. It runs in the build's interpreter: only the standard library, torch and
-numpy.
+"""What a model promises, one file a contract; needs only the standard library, torch and numpy.
 
-A contract is given a way to build the model and what its metadata declares, and answers with a sentence for each breach.
+A contract is given a way to build the model and what its metadata declares; it answers with a sentence for each breach.
 """
 
 from torchbenchmark.contracts import (

@@ -1,5 +1,6 @@
 """The batch is the one that was asked for: the inputs have it, the network is given it, and the work grows with it."""
 
+import itertools
 from dataclasses import dataclass
 
 from torchbenchmark.contracts.contract import Case, Contract
@@ -46,7 +47,7 @@ def breaches(case: Case) -> list[str]:
         if len(set(ratios.values())) > 1 or any(ratio < 1 or ratio % 1 for ratio in ratios.values()):
             told = ", ".join(f"{run.rows} rows at a batch of {run.size}" for run in runs)
             found.append(
-                f"the network is not given the batch in an iteration: {told}; give it the whole batch, each time as often"
+                f"the network is not given the batch in an iteration: {told}; give it the whole batch at every size"
             )
     if not found and (slack := _growth(sorted(runs, key=lambda run: run.size))) is not None:
         found.append(slack)
@@ -72,14 +73,14 @@ def _growth(runs: list[Run]) -> str | None:
     """Whether each further item of the batch costs about as much as those before; what is learned once costs once."""
     steps = [
         (one.size, other.size, (other.elements - one.elements) / (other.size - one.size))
-        for one, other in zip(runs, runs[1:], strict=False)
+        for one, other in itertools.pairwise(runs)
     ]
     first = steps[0][2]
     for smaller, larger, each in steps:
         if each <= 0 or each < LEAST_GROWTH * first:
             return (
-                f"the work does not grow with the batch: from {smaller} to {larger} items each one adds {each:.0f} elements, "
-                f"from {steps[0][0]} to {steps[0][1]} {first:.0f}; compute with the whole batch"
+                f"the work does not grow with the batch: from {smaller} to {larger} items each one adds {each:.0f} "
+                f"elements, from {steps[0][0]} to {steps[0][1]} {first:.0f}; compute with the whole batch"
             )
     return None
 

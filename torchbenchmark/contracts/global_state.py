@@ -3,6 +3,7 @@
 import os
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy
 import torch
@@ -33,7 +34,7 @@ SETTINGS: dict[str, Callable[[], object]] = {
     ],
     "the quantized engine": lambda: torch.backends.quantized.engine,
     "the environment's variables": lambda: dict(os.environ),
-    "the working folder": lambda: os.getcwd(),
+    "the working folder": Path.cwd,
 }
 GENERATORS: dict[str, tuple[Callable[[int], object], Callable[[], object]]] = {
     "torch": (torch.manual_seed, lambda: bytes(torch.default_generator.get_state().numpy())),

@@ -1,4 +1,4 @@
-"""What an instance of a model holds: its networks, tensors, optimizers and generators, wherever its attributes keep them."""
+"""What an instance of a model holds, wherever its attributes keep it: networks, tensors, optimizers and generators."""
 
 import random
 from collections.abc import Iterator, Mapping

@@ -16,22 +16,19 @@ def breaches(case: Case) -> list[str]:
         torch.manual_seed(SEED)  # with the same noise in every step only the training changes the loss
         (loss,) = model.invoke()
         if loss.dim() > 0 or loss.requires_grad:
-            return [
-                f"train() returns a tensor of shape {tuple(loss.shape)}, detached: {not loss.requires_grad}; return "
-                "the detached scalar loss"
-            ]
+            detached = "" if loss.requires_grad else "detached "
+            return [f"train() returns a {detached}tensor of shape {tuple(loss.shape)}; return the detached scalar loss"]
         losses.append(float(loss))
     curve = torch.tensor(losses, dtype=torch.float64)
     if not curve.isfinite().all():
-        return [
-            f"the loss of step {int((~curve.isfinite()).nonzero()[0]) + 1} is {losses[int((~curve.isfinite()).nonzero()[0])]}"
-        ]
+        step = int(curve.isfinite().logical_not().nonzero()[0])
+        return [f"the loss of step {step + 1} is {losses[step]}; what such numbers cost shows nothing"]
     first, last = float(curve[:WINDOW].mean()), float(curve[-WINDOW:].mean())
     if last < first or case.declared.loss_need_not_fall is not None:
         return []
     return [
-        f"the loss does not fall on the same data: {first:.6g} at the beginning of {STEPS} steps, {last:.6g} at the end; "
-        "train on the data, or declare why: `loss_need_not_fall`"
+        f"the loss does not fall on the same data: {first:.6g} at the beginning of {STEPS} steps, {last:.6g} at the "
+        "end; train on the data, or declare why: `loss_need_not_fall`"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What an instance has taken is given back when it is gone, so that the next test of a process finds the memory free."""
+"""What an instance has taken is given back when it is gone: nothing of it stays in the process."""
 
 import gc
 
@@ -25,8 +25,8 @@ def breaches(case: Case) -> list[str]:
         gc.unfreeze()
     if alive:
         return [
-            f"of an instance that is gone there is still in memory: {listed(alive)}; keep nothing of it in the class, in "
-            "the module or in globals"
+            f"of an instance that is gone there is still in memory: {listed(alive)}; keep nothing of it in the class "
+            "or in globals"
         ]
     return []
 

@@ -23,8 +23,8 @@ def breaches(case: Case) -> list[str]:
     for step, (one, other) in enumerate(zip(losses, expected, strict=True), start=1):
         if not _close(case, one, other):
             return [
-                f"forward, backward and optimizer_step give the loss {float(one):.9g} at step {step}, train() {float(other):.9g}; "
-                "let train() be these stages, or let forward() raise NotImplementedError"
+                f"forward, backward and optimizer_step give the loss {float(one):.9g} at step {step}, train() gives "
+                f"{float(other):.9g}; let train() be these stages, or let forward() raise NotImplementedError"
             ]
     return []
 

@@ -15,8 +15,8 @@ def breaches(case: Case) -> list[str]:
         return []
     if reads:
         return [
-            f"an iteration reads values back to decide what to do: {counted(reads)}; compute with masks and where(), or "
-            f"declare why it must: `waits_for_device: {{{case.test}: …}}`"
+            f"an iteration reads values back to decide what to do: {counted(reads)}; compute with masks and where(), "
+            f"or declare why it must: `waits_for_device: {{{case.test}: …}}`"
         ]
     if case.device == "cuda" and (wait := _wait(case)) is not None:
         return [f"an iteration makes the host wait for the device: {wait}"]
