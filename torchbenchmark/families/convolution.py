@@ -12,7 +12,24 @@ def normalized_convolution(
 
 
 def initialize_convolutions(network: nn.Module) -> None:
-    """Normal weights whose variance keeps that of the gradients through a ReLU (He et al. 2015)."""
+    """Normal weights whose variance keeps that of the gradients through a ReLU (He et al. 2015), and no bias."""
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+def initialize_linear_layers(network: nn.Module, deviation: float) -> None:
+    """Normal weights of a fixed standard deviation, and no bias."""
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=deviation)
+            nn.init.zeros_(layer.bias)
+
+
+def set_normalizations(network: nn.Module, momentum: float, epsilon: float) -> None:
+    """How far a batch moves the running statistics, and what is added to the variance, in all batch normalizations."""
+    for layer in network.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.momentum, layer.eps = momentum, epsilon

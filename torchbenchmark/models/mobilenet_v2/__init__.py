@@ -5,11 +5,31 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from torchbenchmark.families.convolution import initialize_convolutions, normalized_convolution
+from torchbenchmark.families.convolution import (
+    initialize_convolutions,
+    initialize_linear_layers,
+    normalized_convolution,
+)
 from torchbenchmark.families.image_classifier import COLOURS, ImageClassifier
+from torchbenchmark.families.inverted_residual import InvertedResidual
 from torchbenchmark.model import Preset
 
 DROPOUT = 0.2
+FULL = {
+    "image": 224,
+    "classes": 1000,
+    "stem": 32,
+    "stages": (
+        (1, 16, 1, 1),
+        (6, 24, 2, 2),
+        (6, 32, 3, 2),
+        (6, 64, 4, 2),
+        (6, 96, 3, 1),
+        (6, 160, 3, 2),
+        (6, 320, 1, 1),
+    ),
+    "head": 1280,
+}
 
 
 class Model(ImageClassifier):
@@ -20,25 +40,8 @@ class Model(ImageClassifier):
     """
 
     PRESETS = {
-        "full": Preset(
-            train_batch=32,
-            eval_batch=1,
-            shape={
-                "image": 224,
-                "classes": 1000,
-                "stem": 32,
-                "stages": (
-                    (1, 16, 1, 1),
-                    (6, 24, 2, 2),
-                    (6, 32, 3, 2),
-                    (6, 64, 4, 2),
-                    (6, 96, 3, 1),
-                    (6, 160, 3, 2),
-                    (6, 320, 1, 1),
-                ),
-                "head": 1280,
-            },
-        ),
+        "full": Preset(train_batch=32, eval_batch=1, shape=FULL),
+        "head": Preset(train_batch=96, eval_batch=16, shape=FULL),
         # 32 pixels leave 2x2 at the last stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
             train_batch=4,
@@ -67,7 +70,8 @@ class MobileNetV2(nn.Module):
         for expansion, outputs, depth, first_stride in stages:
             for position in range(depth):
                 stride = first_stride if position == 0 else 1
-                layers.append(InvertedResidual(channels, outputs, expansion, stride))
+                width = channels * expansion
+                layers.append(InvertedResidual(channels, width, outputs, stride=stride, activation=nn.ReLU6))
                 channels = outputs
         layers += [*normalized_convolution(channels, head, kernel=1), nn.ReLU6(inplace=True)]
         self.features = nn.Sequential(*layers)
@@ -75,29 +79,8 @@ class MobileNetV2(nn.Module):
         self.dropout = nn.Dropout(DROPOUT)
         self.classifier = nn.Linear(head, classes)
         initialize_convolutions(self)
-        nn.init.normal_(self.classifier.weight, std=0.01)
-        nn.init.zeros_(self.classifier.bias)
+        initialize_linear_layers(self, deviation=0.01)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         features = self.pool(self.features(images)).flatten(1)
         return self.classifier(self.dropout(features))
-
-
-class InvertedResidual(nn.Module):
-    """A 1x1 convolution that widens, a depthwise 3x3, a 1x1 that narrows without activation; a shortcut from narrow to
-    narrow where the shape stays."""
-
-    def __init__(self, channels: int, outputs: int, expansion: int, stride: int) -> None:
-        super().__init__()
-        width = channels * expansion
-        layers: list[nn.Module] = []
-        if expansion != 1:
-            layers += [*normalized_convolution(channels, width, kernel=1), nn.ReLU6(inplace=True)]
-        layers += [*normalized_convolution(width, width, kernel=3, stride=stride, groups=width), nn.ReLU6(inplace=True)]
-        layers += normalized_convolution(width, outputs, kernel=1)
-        self.layers = nn.Sequential(*layers)
-        self.has_shortcut = stride == 1 and channels == outputs
-
-    def forward(self, features: torch.Tensor) -> torch.Tensor:
-        residual = self.layers(features)
-        return features + residual if self.has_shortcut else residual

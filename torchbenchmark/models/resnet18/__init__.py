@@ -4,16 +4,15 @@ from torchbenchmark.families.image_classifier import ImageClassifier
 from torchbenchmark.families.residual_network import BasicBlock, ResidualNetwork
 from torchbenchmark.model import Preset
 
+FULL = {"image": 224, "classes": 1000, "widths": (64, 128, 256, 512), "blocks": (2, 2, 2, 2)}
+
 
 class Model(ImageClassifier):
     """Adam and cross-entropy on random labels; an inference of one image at full size."""
 
     PRESETS = {
-        "full": Preset(
-            train_batch=32,
-            eval_batch=1,
-            shape={"image": 224, "classes": 1000, "widths": (64, 128, 256, 512), "blocks": (2, 2, 2, 2)},
-        ),
+        "full": Preset(train_batch=32, eval_batch=1, shape=FULL),
+        "head": Preset(train_batch=16, eval_batch=8, shape=FULL),
         # 64 pixels leave 2x2 at the last stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
             train_batch=4,
