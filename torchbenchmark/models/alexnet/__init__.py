@@ -1,4 +1,4 @@
-"""alexnet: five convolutions and three linear layers (Krizhevsky et al. 2012), narrowed to one GPU (Krizhevsky 2014)."""
+"""alexnet: five convolutions and three linear layers (Krizhevsky et al. 2012), on one GPU (Krizhevsky 2014)."""
 
 from collections.abc import Sequence
 
