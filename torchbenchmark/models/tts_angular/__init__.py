@@ -1,5 +1,5 @@
-"""tts_angular: the speaker encoder of a speech synthesizer (Wan et al. 2018) with the angular prototypical loss (Chung et
-al. 2020)."""
+"""tts_angular: a synthesizer's speaker encoder (Wan et al. 2018), with the angular prototypical loss (Chung et al.
+2020)."""
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ BATCHES = {"train_batch": 32, "eval_batch": 64}  # 32 speakers with two utteranc
 
 
 class Model(BenchmarkModel):
-    """train: rectified Adam on `utterances` of each speaker of a batch. eval: an embedding of each utterance of a batch.
+    """train: rectified Adam on `utterances` of each speaker of a batch. eval: an embedding of each utterance.
 
     So the batch of a training counts speakers, that of an inference utterances: the loss compares a speaker's utterance
     with the mean of the others, and no batch may leave a speaker without one.
