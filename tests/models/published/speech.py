@@ -1,6 +1,6 @@
 """Speech and sound."""
 
-from published.facts import Published
+from published.facts import ADAM, Published
 
 
 def lstm(inputs: int, hidden: int) -> int:
@@ -14,7 +14,45 @@ def speaker_encoder(mels: int = 40, hidden: int = 768, width: int = 256) -> int:
 
 SPEAKER_BIASES = 3 * 8 * 768
 
+
+def demucs(channels: int, levels: int = 6, sources: int = 4, ears: int = 2) -> int:
+    """Parameters: in each level a convolution of 8 and one of 1 that doubles the channels, and on the way up one of 3
+    that doubles them and one of 8; at the bottom two LSTM layers of two directions."""
+    widths = [channels * 2**level for level in range(levels)]
+    below = [ears, *widths[:-1]]
+    above = [sources * ears, *widths[:-1]]
+    encoder = sum((8 * narrow + 1) * wide + (wide + 1) * 2 * wide for narrow, wide in zip(below, widths, strict=True))
+    decoder = sum((3 * wide + 1) * 2 * wide + (8 * wide + 1) * out for out, wide in zip(above, widths, strict=True))
+    deepest = widths[-1]
+    recurrence = 2 * lstm(deepest, deepest) + 2 * lstm(2 * deepest, deepest)
+    return encoder + decoder + recurrence + (2 * deepest + 1) * deepest
+
+
+def demucs_multiplications(channels: int, songs: int, lengths: tuple[int, ...], ears: int = 2, sources: int = 4) -> int:
+    """`lengths` are those behind the levels of the encoder, of one song."""
+    widths = [channels * 2**level for level in range(len(lengths))]
+    total, narrow = 0, ears
+    for wide, length in zip(widths, lengths, strict=True):
+        total += length * wide * (8 * narrow + 2 * wide)
+        narrow = wide
+    deepest, length = widths[-1], lengths[-1]
+    total += length * (2 * 4 * deepest * (deepest + deepest + 2 * deepest + deepest) + 2 * deepest**2)
+    for wide, out in zip(reversed(widths), [*reversed(widths[:-1]), sources * ears], strict=True):
+        length -= 2
+        total += length * wide * (3 * 2 * wide + 8 * out)
+        length = 4 * length + 4
+    return songs * total
+
+
 PUBLISHED = {
+    "demucs": Published(
+        demucs(channels=32),
+        (4, 5, 2, 135576),
+        (4, 5, 2, 135576),
+        ADAM | {"lr": 3e-4},
+        demucs_multiplications(32, songs=4, lengths=(22868, 5716, 1428, 356, 88, 21)),
+        frozenset({"randint", "rand"}),
+    ),
     "tts_angular": Published(
         speaker_encoder(),
         (32, 2, 50, 40),
