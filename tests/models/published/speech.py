@@ -1,4 +1,4 @@
-"""Speech and sound."""
+"""Speech and sound, and the frames of a film."""
 
 from published.facts import ADAM, Published
 
@@ -44,7 +44,30 @@ def demucs_multiplications(channels: int, songs: int, lengths: tuple[int, ...], 
     return songs * total
 
 
+def unet(inputs: int, outputs: int, image: int) -> tuple[int, int]:
+    """Parameters and multiplications for one image: (kernel, channels in and out, and by what the resolution is
+    divided) of each convolution of the published network."""
+    widths, kernels = (32, 64, 128, 256, 512, 512), (7, 5, 3, 3, 3, 3)
+    convolutions = [(7, inputs, 32, 1), (7, 32, 32, 1), (3, 32, outputs, 1)]
+    for level in range(1, 6):
+        narrow, wide, kernel, divisor = widths[level - 1], widths[level], kernels[level], 2**level
+        convolutions += [(kernel, narrow, wide, divisor), (kernel, wide, wide, divisor)]
+        convolutions += [(3, wide, narrow, divisor // 2), (3, 2 * narrow, narrow, divisor // 2)]
+    parameters = sum(kernel**2 * inner * outer + outer for kernel, inner, outer, _ in convolutions)
+    work = sum(kernel**2 * inner * outer * (image // part) ** 2 for kernel, inner, outer, part in convolutions)
+    return parameters, work
+
+
+MOTION, CORRECTION = unet(6, 4, image=352), unet(20, 5, image=352)
+
 PUBLISHED = {
+    "Super_SloMo": Published(
+        MOTION[0] + CORRECTION[0],
+        (6, 3, 352, 352),
+        (6, 3, 352, 352),
+        ADAM | {"lr": 1e-4},
+        6 * (MOTION[1] + CORRECTION[1]),
+    ),
     "demucs": Published(
         demucs(channels=32),
         (4, 5, 2, 135576),
