@@ -1,7 +1,7 @@
 """Parts of the generators that translate images through residual blocks at a quarter of the resolution.
 
-As Johnson et al. (Perceptual Losses for Real-Time Style Transfer, 2016) and Zhu et al. (CycleGAN, 2017) build them: edges
-are padded by reflection, and every convolution is followed by a normalization of the caller's choice.
+As Johnson et al. (Perceptual Losses for Real-Time Style Transfer, 2016) and Zhu et al. (CycleGAN, 2017) build them:
+edges are padded by reflection, and every convolution is followed by a normalization of the caller's choice.
 """
 
 from collections.abc import Callable

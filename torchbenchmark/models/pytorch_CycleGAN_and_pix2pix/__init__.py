@@ -7,7 +7,8 @@ from torch.nn import functional
 from torchbenchmark.families.patch_discriminator import PatchDiscriminator, discriminator_loss, distance_to_real
 from torchbenchmark.families.residual_generator import COLOURS, edge_convolution, encoder, reflecting_blocks
 from torchbenchmark.families.small_normal_weights import initialize_small_and_normal
-from torchbenchmark.model import BenchmarkModel, Preset
+from torchbenchmark.families.two_player_game import TwoPlayerGame
+from torchbenchmark.model import Preset
 from torchbenchmark.models.pytorch_CycleGAN_and_pix2pix.image_pool import KEPT, ImagePool
 
 LEARNING_RATE = 2e-4
@@ -16,11 +17,10 @@ CYCLE_WEIGHT = 10.0
 IDENTITY_WEIGHT = 0.5 * CYCLE_WEIGHT
 
 
-class Model(BenchmarkModel):
+class Model(TwoPlayerGame):
     """train: one step of both generators together, then one of both discriminators. eval: one generator.
 
-    In training `get_module` and `get_optimizer` speak of the pair of generators, which is called once; the
-    discriminators stay as they are. The two steps depend on each other, so there is no staged trio.
+    In training the module is the pair of generators, which is called once.
     """
 
     PRESETS = {
@@ -60,33 +60,22 @@ class Model(BenchmarkModel):
         image = self.shape["image"]
         return 2 * torch.rand(count or self.batch_size, COLOURS, image, image) - 1
 
-    def forward(self) -> torch.Tensor:
-        raise NotImplementedError(f"{self.name} has no staged training: an iteration is two steps, call train()")
-
-    def train(self) -> torch.Tensor:
+    def play(self) -> torch.Tensor:
         """Both steps. Returns the sum of the generators' and the discriminators' loss, detached."""
-        if self.test != "train":
-            raise NotImplementedError(f"this {self.name} was built for test='eval': it has no discriminators")
         generator_loss, made = self.update_generators()
         return generator_loss + self.update_discriminators(made)
 
     def update_generators(self) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """Towards images that the discriminators take for real, that translate back, and that stay where they are
         already of the wanted kind. Also returns the made images of the first and of the second kind."""
-        assert self.optimizer is not None
         first, second = self.example_inputs
-        pair = self.call_module()
-        made_second, made_first, back_to_first, back_to_second, same_first, same_second = pair
+        made_second, made_first, back_to_first, back_to_second, same_first, same_second = self.call_module()
         judge_first, judge_second = self.discriminators
         fooling = distance_to_real(judge_first(made_first)) + distance_to_real(judge_second(made_second))
         cycle = functional.l1_loss(back_to_first, first) + functional.l1_loss(back_to_second, second)
         identity = functional.l1_loss(same_first, first) + functional.l1_loss(same_second, second)
         loss = fooling + CYCLE_WEIGHT * cycle + IDENTITY_WEIGHT * identity
-        self.optimizer.zero_grad(set_to_none=True)
-        # gradients flow through the discriminators, but only the generators' are kept and computed
-        loss.backward(inputs=list(self.module.parameters()))
-        self.optimizer.step()
-        return loss.detach(), (made_first.detach(), made_second.detach())
+        return self.step_generator(loss), (made_first.detach(), made_second.detach())
 
     def update_discriminators(self, made: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         """Towards telling the real images of each kind from those that the pool gives for the made ones."""
@@ -94,11 +83,7 @@ class Model(BenchmarkModel):
             discriminator_loss(judge(real), judge(pool.exchange(fake)))
             for judge, real, fake, pool in zip(self.discriminators, self.example_inputs, made, self.pools, strict=True)
         ]
-        loss = torch.stack(losses).sum()
-        self.discriminator_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.discriminator_optimizer.step()
-        return loss.detach()
+        return self.step_discriminator(torch.stack(losses).sum())
 
 
 class Generator(nn.Module):
