@@ -1,0 +1,40 @@
+"""Models that learn to paint, to act, to learn and to tell pictures apart."""
+
+import itertools
+
+from published.facts import Published
+
+STROKE_RENDERER = (10, 512, 1024, 2048, 4096)  # widths of the linear layers
+STROKE_CONVOLUTIONS = ((16, 32, 16), (32, 32, 16), (8, 16, 32), (16, 16, 32), (4, 8, 64), (8, 4, 64))  # in, out, side
+
+
+def linear_layers(*widths: int) -> int:
+    """Weights and biases."""
+    return sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(widths))
+
+
+def renderer_parameters() -> int:
+    return linear_layers(*STROKE_RENDERER) + sum(
+        (9 * inputs + 1) * outputs for inputs, outputs, _ in STROKE_CONVOLUTIONS
+    )
+
+
+def renderer_multiplications(strokes: int) -> int:
+    linear = sum(inputs * outputs for inputs, outputs in itertools.pairwise(STROKE_RENDERER))
+    return strokes * (linear + sum(9 * inputs * outputs * side**2 for inputs, outputs, side in STROKE_CONVOLUTIONS))
+
+
+PUBLISHED = {
+    "LearningToPaint": Published(
+        renderer_parameters(), (64, 10), (64, 10), {"lr": 3e-6, "betas": (0.9, 0.999)}, renderer_multiplications(64)
+    ),
+    # two ResNet-50 with 128 outputs each
+    "moco": Published(
+        2 * (25_557_032 - linear_layers(2048, 1000) + linear_layers(2048, 128)),
+        (32, 3, 224, 224),
+        (32, 3, 224, 224),
+        {"lr": 0.03, "momentum": 0.9, "weight_decay": 1e-4},
+        32 * (2 * (4.089e9 - 2048 * 1000 + 2048 * 128) + 128 * 32000),
+        frozenset({"randperm"}),
+    ),
+}
