@@ -15,13 +15,15 @@ import timm  # noqa: E402 - timm imports torchvision, which the guard above has 
 
 
 class TimmClassifier(ImageClassifier):
-    """A subclass names the architecture; `arguments` of a preset's shape replace those of the architecture."""
+    """A subclass names the architecture, for which a preset's shape may name another, `architecture`; the `arguments`
+    of a preset's shape replace those of the architecture."""
 
     ARCHITECTURE: ClassVar[str]
 
     def build_network(self) -> nn.Module:
+        architecture = self.shape.get("architecture", self.ARCHITECTURE)
         return timm.create_model(
-            self.ARCHITECTURE, pretrained=False, num_classes=self.shape["classes"], **self.shape["arguments"]
+            architecture, pretrained=False, num_classes=self.shape["classes"], **self.shape["arguments"]
         )
 
     def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
