@@ -25,6 +25,11 @@ class Model(TimmClassifier):
     ARCHITECTURE = "mixnet_m"
     PRESETS = {
         "full": Preset(train_batch=64, eval_batch=1, shape={"image": 224, "classes": 1000, "arguments": {}}),
+        "head": Preset(
+            train_batch=32,
+            eval_batch=64,
+            shape={"image": 224, "classes": 1000, "architecture": "efficientnet_b0", "arguments": {}},
+        ),
         # 32 pixels leave 2x2 at the last stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
             train_batch=4,

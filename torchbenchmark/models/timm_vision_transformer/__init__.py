@@ -10,6 +10,7 @@ class Model(TimmClassifier):
     ARCHITECTURE = "vit_small_patch16_224"
     PRESETS = {
         "full": Preset(train_batch=64, eval_batch=1, shape={"image": 224, "classes": 1000, "arguments": {}}),
+        "head": Preset(train_batch=32, eval_batch=32, shape={"image": 224, "classes": 1000, "arguments": {}}),
         "tiny": Preset(
             train_batch=4,
             eval_batch=4,
