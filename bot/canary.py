@@ -101,7 +101,7 @@ def require_canaries(run: Run, config: NightlyConfig, plan: RunPlan | None) -> N
         ("selection", (), header.selection),
         ("shard", WHOLE, header.shard),
         ("number of shards", shards, canary.shard.count),
-        ("tests", planned_canaries(settings, header.device, folders), header.plan),
+        ("tests", planned_canaries(settings, header.device, folders, header.machine_class), header.plan),
     ]
     if settings.lock is not None and canary.lock:
         wanted.append(("lock", settings.lock, canary.lock))

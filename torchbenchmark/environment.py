@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ValidationError
 from torchbenchmark import __version__
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.foreign_text import one_line
+from torchbenchmark.gpu_batches import class_slug
 from torchbenchmark.records import Build, Environment
 from torchbenchmark.yaml_files import first_problem
 
@@ -200,13 +201,13 @@ def machine_class(interpreter: Interpreter, device: str, threads: int) -> str:
                 f"no CUDA device is visible to {interpreter.build.interpreter}; use --device cpu or a CUDA build"
             )
         model = interpreter.gpus[0]
-        return f"cuda-{_slug(model)}-x1-t{threads}"
+        return f"cuda-{class_slug(model)}-x1-t{threads}"
     return cpu_class(threads)
 
 
 def cpu_class(threads: int) -> str:
     """The class of this machine where nothing but its CPU is measured."""
-    return f"cpu-{_slug(cpu_model())}-t{threads}"
+    return f"cpu-{class_slug(cpu_model())}-t{threads}"
 
 
 def harness_commit() -> str:
@@ -316,10 +317,6 @@ def _os_name() -> str:
         return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
     except OSError:
         return platform.system()
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)", "", name.lower())).strip("-")
 
 
 def _digest(content: object) -> str:

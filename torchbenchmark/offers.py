@@ -17,6 +17,7 @@ class Offer:
     test: str
     device: str
     batches: dict[str, int]  # the default size by preset
+    gpu_batches: dict[str, int]  # the default size at the preset `head` by the beginning of a GPU's name
     backends: tuple[str, ...]
     precisions: tuple[str, ...]
     without: tuple[tuple[str, str], ...]  # a backend, a precision, or `backend with precision`; and why
@@ -64,7 +65,16 @@ def _offer(entry: ModelEntry, test: str, device: str, batches: dict[str, int]) -
         for precision in precisions:
             if (reason := why_not(backend, precision)) is not None:
                 without[f"{backend} with {precision}"] = reason
-    return Offer(test, device, batches, tuple(backends), tuple(precisions), tuple(without.items()))
+    on_gpus = {name: sizes[test] for name, sizes in entry.metadata.gpu_batches.items() if test in sizes}
+    return Offer(
+        test,
+        device,
+        batches,
+        on_gpus if device == "cuda" else {},
+        tuple(backends),
+        tuple(precisions),
+        tuple(without.items()),
+    )
 
 
 def _all_refused(without: dict[str, str], name: str, reasons: list[str | None]) -> bool:

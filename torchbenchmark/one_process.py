@@ -39,10 +39,16 @@ class Measurer:
     """Measures the tests of one build in one way."""
 
     def __init__(
-        self, registry: Registry, measuring: Measuring, caches: CompileCaches, watches: Mapping[str, GpuWatch]
+        self,
+        registry: Registry,
+        measuring: Measuring,
+        machine_class: str,
+        caches: CompileCaches,
+        watches: Mapping[str, GpuWatch],
     ) -> None:
         """`watches` are of the GPUs by their names in a Place."""
         self.registry = registry
+        self.machine_class = machine_class
         self.measuring = measuring
         self.caches = caches
         self.watches = watches
@@ -107,7 +113,7 @@ class Measurer:
             "device": experiment.device,
             "backend": experiment.backend,
             "precision": experiment.precision,
-            "batch_size": experiment.batch_size,
+            "batch_size": self.registry.model(experiment.model).batch_size(experiment, self.machine_class),
             "preset": experiment.preset,
             "training_mode": experiment.training_mode,
             "threads": measuring.threads,

@@ -72,18 +72,19 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
     gpus = len(gpus_of_one_model(interpreter.gpus)) if request.device == "cuda" else None
     workers = request.workers or gpus or 1
     threads = request.threads or request.suite.threads or max(1, environment.default_threads() // workers)
+    machine_class = environment.machine_class(interpreter, request.device, threads)
     budget = request.budget_s or DEFAULT_BUDGET_S[request.device]
     started = request.plan.started if request.plan else request.started or datetime.now(UTC)
     return RunHeader(
         run=_name(request, started),
         suite=request.suite.name,
-        machine_class=environment.machine_class(interpreter, request.device, threads),
+        machine_class=machine_class,
         device=request.device,
         started=started,
         seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         rounds=request.rounds,
         processes=request.processes,
-        plan=planned_tests(experiments, request.suite, registry),
+        plan=planned_tests(experiments, request.suite, registry, machine_class),
         measuring=Measuring(
             budget_s=budget,
             warmup_cap_s=WARMUP_CAP_BUDGETS * budget,
@@ -101,7 +102,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         model_folders=tuple(str(folder.resolve()) for folder in request.model_folders),
         selection=(*request.selection, *request.options.words),
         shard=request.shard,
-        elsewhere=planned_tests(elsewhere, request.suite, registry),
+        elsewhere=planned_tests(elsewhere, request.suite, registry, machine_class),
         canary=request.canary,
     )
 
@@ -119,10 +120,14 @@ def _memory_limit(request: RunRequest, workers: int) -> int:
     return int(DEFAULT_MEMORY_SHARE * environment.memory_bytes() / workers)
 
 
-def planned_tests(experiments: Iterable[Experiment], suite: Suite, registry: Registry) -> tuple[PlannedTest, ...]:
+def planned_tests(
+    experiments: Iterable[Experiment], suite: Suite, registry: Registry, machine_class: str | None
+) -> tuple[PlannedTest, ...]:
     return tuple(
         PlannedTest(
-            test=experiment.id, workload=workload_of(registry, experiment), skip=suite.skip_reason(experiment) or ""
+            test=experiment.id,
+            workload=workload_of(registry, experiment, machine_class),
+            skip=suite.skip_reason(experiment) or "",
         )
         for experiment in experiments
     )
@@ -164,12 +169,12 @@ def require_same_ground(header: RunHeader, interpreter: environment.Interpreter,
         )
     for planned in header.plan:
         experiment = Experiment.parse(planned.test)
-        if workload_of(registry, experiment) != planned.workload:
+        if workload_of(registry, experiment, header.machine_class) != planned.workload:
             raise OtherGround(f"{out}: the workload of {planned.test} has changed since; start a new run")
 
 
-def workload_of(registry: Registry, experiment: Experiment) -> Workload:
-    version, digest = registry.model(experiment.model).workload(experiment)
+def workload_of(registry: Registry, experiment: Experiment, machine_class: str | None) -> Workload:
+    version, digest = registry.model(experiment.model).workload(experiment, machine_class)
     return Workload(version=version, hash=digest)
 
 

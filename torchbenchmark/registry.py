@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import MAX_BATCH_SIZE, Experiment, grid, matches_glob
+from torchbenchmark.gpu_batches import batch_on_gpu
 from torchbenchmark.requirements import parse_requirement
 from torchbenchmark.rules import ruled_out
 from torchbenchmark.source_hash import source_hash
@@ -165,11 +166,17 @@ class ModelEntry:
     def source_hash(self) -> str:
         return source_hash(self.folder)
 
-    def workload(self, experiment: Experiment) -> tuple[str, str]:
-        """Version string and hash of what this experiment does (DESIGN: a change starts a new segment)."""
+    def batch_size(self, experiment: Experiment, machine_class: str | None) -> int | None:
+        """What the model is told of its batch size on a machine of that class; None for the preset's own."""
+        return experiment.batch_size or batch_on_gpu(self.metadata.gpu_batches, experiment, machine_class)
+
+    def workload(self, experiment: Experiment, machine_class: str | None = None) -> tuple[str, str]:
+        """Version string and hash of what this experiment does there (DESIGN: a change starts a new segment)."""
         content = f"{self.metadata.workload_version}|{self.source_hash}|{experiment.id}"
         if (experiment.device, experiment.precision) == ("cuda", "fp32"):
             content += "|ieee"  # at first it was torch's default, under which cuDNN's convolutions round to TF32
+        if (size := batch_on_gpu(self.metadata.gpu_batches, experiment, machine_class)) is not None:
+            content += f"|batch {size}"
         digest = hashlib.sha256(content.encode())
         return self.metadata.workload_version, digest.hexdigest()[:12]
 

@@ -136,7 +136,7 @@ class Runner:
         gpus = {place.gpu for place in self.places if place.gpu is not None}
         self.watches = {gpu: GpuWatch(gpu) for gpu in sorted(gpus)}
         self.caches = CompileCaches(file.scratch)
-        self.measurer = Measurer(registry, measuring, self.caches, self.watches)
+        self.measurer = Measurer(registry, measuring, self.header.machine_class, self.caches, self.watches)
         planned = len(self.workloads) * self.header.rounds * self.header.processes
         self.throttling = Throttling(planned, reporter.note)
         self._lock = threading.RLock()  # of all that the workers share: the file, the reporter, the turns

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from score.taxonomy import PUBLISHED
+from torchbenchmark.gpu_batches import PRESET
 from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.requirements import parse_requirement
 
@@ -41,6 +42,14 @@ def test_what_a_model_requires_are_names_of_distributions(name):
 def test_the_presets_of_the_metadata_are_those_of_the_class(name):
     loaded = __import__(f"torchbenchmark.models.{name}", fromlist=["Model"])
     assert set(Registry().model(name).metadata.presets) == set(loaded.Model.PRESETS)
+
+
+@every_model
+def test_batches_by_gpu_are_of_tests_and_the_size_that_the_model_has(name):
+    metadata = Registry().model(name).metadata
+    for sizes in metadata.gpu_batches.values():
+        assert set(sizes) <= set(metadata.tests)
+        assert PRESET in metadata.presets and "cuda" in metadata.devices
 
 
 def test_the_registry_reads_all_metadata_and_sources_without_importing_torch_or_a_model():

@@ -185,7 +185,9 @@ def _header(settings: CanarySettings, night: RunHeader, turn: Turn, known: Froze
         update={
             "run": canary.name,
             "suite": load_suite(settings.suite).name,
-            "plan": planned_canaries(settings, night.device, tuple(map(Path, night.model_folders))),
+            "plan": planned_canaries(
+                settings, night.device, tuple(map(Path, night.model_folders)), night.machine_class
+            ),
             "build": known.build if known else nothing,
             "selection": (),
             "shard": WHOLE,
@@ -195,10 +197,13 @@ def _header(settings: CanarySettings, night: RunHeader, turn: Turn, known: Froze
     )
 
 
-def planned_canaries(settings: CanarySettings, device: str, model_folders: Sequence[Path]) -> tuple[PlannedTest, ...]:
-    """Every canary that each of the two runs has a record of."""
+def planned_canaries(
+    settings: CanarySettings, device: str, model_folders: Sequence[Path], machine_class: str | None = None
+) -> tuple[PlannedTest, ...]:
+    """Every canary that each of the two runs has a record of; their workloads as they are on a machine of that
+    class."""
     registry, suite = Registry(model_folders), load_suite(settings.suite)
-    return planned_tests(choose(registry, suite, device, (), GridOptions()).tests, suite, registry)
+    return planned_tests(choose(registry, suite, device, (), GridOptions()).tests, suite, registry, machine_class)
 
 
 def _errors(header: RunHeader, tests: Collection[str], reason: str) -> list[Record]:

@@ -305,7 +305,8 @@ class _Work:
         self.watches = {self.place.gpu: GpuWatch(self.place.gpu)} if self.place.gpu is not None else {}
         self.throttling = Throttling(len(self.tests) * self.header.rounds * self.header.processes, reporter.note)
         self.measurers = {
-            name: Measurer(registry, measuring, CompileCaches(scratch / name), self.watches) for name in SIDES
+            name: Measurer(registry, measuring, self.header.machine_class, CompileCaches(scratch / name), self.watches)
+            for name in SIDES
         }
 
     def execute(self, decided: Decided, seconds: float | None) -> Pairs:
