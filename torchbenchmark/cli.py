@@ -78,7 +78,9 @@ def run(
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", help="No test whose id or model this glob matches. *")
     ] = None,
-    tier: Annotated[list[str] | None, typer.Option("--tier", help="Only tests of this tier of the suite. *")] = None,
+    tier: Annotated[
+        list[str] | None, typer.Option("--tier", help="Only tests of this tier of the suite, or short, medium, long. *")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List what would be measured and why the rest would not; start nothing.")
     ] = False,

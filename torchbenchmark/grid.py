@@ -6,11 +6,12 @@ narrow the product.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from typing import get_args
 
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import MAX_BATCH_SIZE, PRECISIONS, TESTS, Experiment
-from torchbenchmark.registry import Registry, Suite, matches, select
+from torchbenchmark.registry import Registry, Suite, Tier, matches, select
 
 DEFAULT_BATCH = "default"  # the model's own batch size, as in a suite's YAML
 
@@ -116,7 +117,7 @@ def choose(
         if (reason := options.why_not(experiment)) is not None
     }
     filtered = set(select(asked_for, filters))
-    in_tiers = set(_of_tiers(asked_for, suite, options.tiers))
+    in_tiers = set(_of_tiers(asked_for, registry, suite, options.tiers))
     excluded = {experiment: pattern for pattern in options.exclude for experiment in select(asked_for, [pattern])}
     tests = []
     for experiment in asked_for:
@@ -135,14 +136,26 @@ def choose(
     return Choice(tuple(tests), left_out)
 
 
-def _of_tiers(experiments: Sequence[Experiment], suite: Suite, tiers: Sequence[str]) -> Iterable[Experiment]:
+def _of_tiers(
+    experiments: Sequence[Experiment], registry: Registry, suite: Suite, tiers: Sequence[str]
+) -> Iterable[Experiment]:
+    """A tier of the suite's own is what its globs match; else one by duration is of the models that say so of
+    themselves. A suite may give one of its own the name of a duration, and means its own then."""
     if not tiers:
         return experiments
+    found = set()
     for tier in tiers:
-        if tier not in suite.tiers:
-            known = f"it has {', '.join(suite.tiers)}" if suite.tiers else "it has none"
+        if tier in suite.tiers:
+            mine = {one for one in experiments if any(matches(one, pattern) for pattern in suite.tiers[tier])}
+        elif tier in get_args(Tier):
+            mine = {one for one in experiments if registry.model(one.model).metadata.tier == tier}
+        else:
+            own = ", ".join(suite.tiers) or "none"
             raise BenchmarkError(
-                f"--tier {tier!r}: suite {suite.name} has no such tier ({known}); see `tiers` in its YAML"
+                f"--tier {tier!r}: there is no such tier; suite {suite.name} has {own} (`tiers` in its YAML), and by "
+                f"duration there are {', '.join(get_args(Tier))} (`tier` in a model's metadata.yaml)"
             )
-    globs = [pattern for tier in tiers for pattern in suite.tiers[tier]]
-    return [experiment for experiment in experiments if any(matches(experiment, pattern) for pattern in globs)]
+        if not mine:
+            raise BenchmarkError(f"--tier {tier!r}: no test of suite {suite.name} is in it")
+        found |= mine
+    return found

@@ -69,13 +69,43 @@ def test_a_tier_is_what_the_suite_says_it_is():
     assert len(chosen(tiered, tiers=("core", "rest"))) == 3
 
 
+def timed_models(root: Path) -> Registry:
+    for tier in ("short", "medium", "long"):
+        folder = root / f"a_{tier}_one"
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("")
+        (folder / "metadata.yaml").write_text(
+            "{description: d, category: OTHER, domain: OTHER_TASKS, workload_version: '1', tests: [eval], "
+            f"presets: [tiny], tier: {tier}}}"
+        )
+    return Registry((root,))
+
+
+def test_a_tier_by_duration_is_of_the_models_that_say_it_of_themselves(tmp_path):
+    registry = timed_models(tmp_path)
+    mixed = suite(models=["a_short_one", "a_medium_one", "a_long_one"], tiers={"core": ["a_long_*"]})
+
+    def models(given: Suite, *tiers: str) -> list[str]:
+        return [test.model for test in choose(registry, given, "cpu", (), GridOptions(tiers=tiers)).tests]
+
+    assert models(mixed, "medium") == ["a_medium_one"]
+    assert models(mixed, "short", "core") == ["a_short_one", "a_long_one"]
+    own = mixed.model_copy(update={"tiers": {"medium": ("a_long_one",)}})
+    assert models(own, "medium") == ["a_long_one"]  # a suite means its own
+
+
 @pytest.mark.parametrize(
     ("filters", "options", "problem"),
     [
         ((), {"backends": ("warp",)}, "--backend 'warp': use eager, inductor"),
         ((), {"precisions": ("fp8",)}, "--precision 'fp8': use fp32, tf32"),
         ((), {"tests": ("infer",)}, "--test 'infer': use train, eval"),
-        ((), {"tiers": ("gold",)}, r"--tier 'gold': suite s has no such tier \(it has core\)"),
+        (
+            (),
+            {"tiers": ("gold",)},
+            r"--tier 'gold': suite s has core \(.*\), and by duration there are short, medium, long",
+        ),
+        ((), {"tiers": ("long",)}, "--tier 'long': no test of suite s is in it"),
         (("resnet81",), {}, "unknown test 'resnet81'; did you mean resnet18"),
         ((), {"exclude": ("resnet81",)}, "unknown test 'resnet81'"),
         (("resnet18",), {"exclude": ("resnet18",)}, "suite s: the filters and --exclude resnet18 leave no test"),
