@@ -1,5 +1,6 @@
 """The command `list`: what there is to measure."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,10 @@ import typer
 from rich.table import Table
 
 from torchbenchmark.backends import BACKENDS
+from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import PRECISIONS
+from torchbenchmark.gpu_batches import PRESET
+from torchbenchmark.model_filter import ModelFilter
 from torchbenchmark.offers import offers
 from torchbenchmark.registry import ModelEntry, Registry, Suite, load_suite, suite_names
 from torchbenchmark.terminal import console
@@ -17,29 +21,43 @@ def list_models(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[MODEL...]", help="Tell of these models what there is to measure.")
     ] = None,
-    models: Annotated[
-        list[Path] | None, typer.Option("--models", help="A further folder of models (may be repeated).")
+    suite: Annotated[list[str] | None, typer.Option("--suite", help="Only models of this suite, or YAML. *")] = None,
+    category: Annotated[list[str] | None, typer.Option("--category", help="Only models of this category. *")] = None,
+    domain: Annotated[list[str] | None, typer.Option("--domain", help="Only models of this domain. *")] = None,
+    device: Annotated[list[str] | None, typer.Option("--device", help="Only models for cpu, or for cuda. *")] = None,
+    test: Annotated[list[str] | None, typer.Option("--test", help="Only models that train, or eval. *")] = None,
+    tier: Annotated[
+        list[str] | None, typer.Option("--tier", help="Only models whose processes are short, medium or long. *")
     ] = None,
+    requires: Annotated[
+        list[str] | None, typer.Option("--requires", help="Only models that need this library beside torch. *")
+    ] = None,
+    without: Annotated[list[str] | None, typer.Option("--without", help="No models that need this library. *")] = None,
+    models: Annotated[list[Path] | None, typer.Option("--models", help="A further folder of models. *")] = None,
 ) -> None:
-    """List the models, the suites with what they measure, the backends and the precisions; or, of models that are
-    named, what can be measured."""
+    """List the models, the suites with what they measure, the backends and the precisions; or the models that options
+    choose; or, of models that are named, what can be measured. Options marked * may be repeated."""
     registry = Registry(tuple(models or ()))
+    wanted = ModelFilter(
+        suites=tuple(suite or ()),
+        categories=tuple(category or ()),
+        domains=tuple(domain or ()),
+        devices=tuple(device or ()),
+        tests=tuple(test or ()),
+        tiers=tuple(tier or ()),
+        requires=tuple(requires or ()),
+        without=tuple(without or ()),
+    )
+    if names and wanted:
+        raise BenchmarkError("models are named, or chosen by options; not both")
     if names:
         for entry in [registry.model(name) for name in names]:
             print_offers(entry)
         return
-    table = Table("model", "domain", "tests", "devices", "presets", "what it is")
-    for entry in registry.models.values():
-        about = entry.metadata
-        table.add_row(
-            entry.name,
-            f"{about.category} / {about.domain}".lower(),
-            ", ".join(about.tests),
-            ", ".join(about.devices),
-            ", ".join(about.presets),
-            about.description,
-        )
-    console.print(table)
+    if wanted:
+        print_models(wanted.chosen(registry))
+        return
+    print_models(registry.models.values())
     for name in suite_names():
         print_suite(name, load_suite(name))
     for name, backend in BACKENDS.items():
@@ -49,11 +67,28 @@ def list_models(
     console.print("what there is of a model, and its batch sizes: torchbench list MODEL", markup=False)
 
 
+def print_models(entries: Iterable[ModelEntry]) -> None:
+    table = Table("model", "domain", "tests", "devices", "presets", "tier", "what it is")
+    for entry in entries:
+        about = entry.metadata
+        table.add_row(
+            entry.name,
+            f"{about.category} / {about.domain}".lower(),
+            ", ".join(about.tests),
+            ", ".join(about.devices),
+            ", ".join(about.presets),
+            about.tier,
+            about.description,
+        )
+    console.print(table)
+
+
 def print_offers(entry: ModelEntry) -> None:
     """What there is to measure of a model, and what is not, with the reason that a run would record."""
     lines = [f"{entry.name}: {entry.metadata.description}"]
     for offer in offers(entry):
         sizes = ", ".join(f"{size} ({preset})" for preset, size in offer.batches.items()) or "the model's own"
+        sizes += "".join(f", {size} ({PRESET} on {gpu})" for gpu, size in offer.gpu_batches.items())
         lines += [
             f"  {offer.test} on {offer.device}",
             f"    batch size: {sizes}, or any --batch-size",

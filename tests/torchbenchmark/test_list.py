@@ -68,6 +68,73 @@ def test_a_model_that_is_named_is_listed_with_batch_sizes_backends_precisions_an
         list_models(["dlm"])
 
 
+def listed(capsys, **options) -> list[str]:
+    """The models in the table that the options leave, and nothing beside the table."""
+    list_models(**options)
+    out = capsys.readouterr().out
+    assert "\nsuite " not in out and "precisions:" not in out
+    return [line.split()[1] for line in out.splitlines() if line.startswith("│ ") and line.split()[1] != "│"]
+
+
+def names(fits) -> list[str]:
+    return [entry.name for entry in Registry().models.values() if fits(entry.metadata)]
+
+
+def test_models_are_listed_by_what_their_metadata_says(capsys):
+    for options, fits in (
+        ({"category": ["nlp"]}, lambda about: about.category == "NLP"),
+        ({"domain": ["CLASSIFICATION"]}, lambda about: about.domain == "CLASSIFICATION"),
+        ({"device": ["cuda"]}, lambda about: "cuda" in about.devices),
+        ({"test": ["train"]}, lambda about: "train" in about.tests),
+        ({"requires": ["TIMM"]}, lambda about: any(one.startswith("timm") for one in about.requires)),
+        ({"without": ["timm", "transformers", "torchvision"]}, lambda about: not about.requires),
+        ({"category": ["nlp", "recommendation"]}, lambda about: about.category in ("NLP", "RECOMMENDATION")),
+        (
+            {"category": ["other"], "test": ["train"]},
+            lambda about: about.category == "OTHER" and "train" in about.tests,
+        ),
+    ):
+        expected = names(fits)
+        assert expected and len(expected) <= len(Registry().models)
+        assert listed(capsys, **options) == expected, options
+
+
+def test_models_are_listed_by_suite_and_duration(capsys, tmp_path):
+    (tmp_path / "mine.yaml").write_text("{name: mine, description: d, models: [hf_Bert, dlrm]}")
+    assert listed(capsys, suite=["smoke"]) == sorted(load_suite("smoke").models)
+    assert listed(capsys, suite=[str(tmp_path / "mine.yaml")]) == ["dlrm", "hf_Bert"]
+    assert listed(capsys, suite=["smoke"], without=["timm"], category=["nlp"]) == ["hf_Bert"]
+    assert listed(capsys, tier=["short"], suite=["smoke"]) == sorted(load_suite("smoke").models)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"suite": ["smok"]}, "unknown suite 'smok'; did you mean smoke"),
+        ({"category": ["chess"]}, "--category 'chess': no model has that; known: computer_vision, nlp"),
+        ({"domain": ["chess"]}, "--domain 'chess': .* known: classification, "),
+        ({"device": ["tpu"]}, "--device 'tpu': .* known: cpu, cuda"),
+        ({"test": ["infer"]}, "--test 'infer': .* known: train, eval"),
+        ({"tier": ["core"]}, "--tier 'core': .* known: short, medium, long"),
+        ({"requires": ["jax"]}, "--requires 'jax': .* known: timm, torchvision, transformers"),
+        ({"without": ["jax"]}, "--without 'jax': .* known: timm, torchvision, transformers"),
+        ({"requires": ["timm"], "without": ["torchvision"]}, "no model is all that was asked for"),
+        ({"names": ["dlrm"], "device": ["cpu"]}, "models are named, or chosen by options; not both"),
+    ],
+)
+def test_what_no_model_has_is_refused_with_what_there_is(options, problem):
+    with pytest.raises(BenchmarkError, match=problem):
+        list_models(**options)
+
+
+def test_a_batch_that_a_gpu_has_of_its_own_is_listed_where_there_are_gpus(capsys):
+    told = told_of("opacus_cifar10", capsys)
+    assert told["eval on cuda"][0].startswith(
+        "batch size: 64 (full), 64 (head), 16 (tiny), 512 (head on NVIDIA A100), or"
+    )
+    assert "A100" not in "".join(line for heading in ("train on cuda", "eval on cpu") for line in told[heading])
+
+
 def test_what_is_listed_is_what_a_run_would_measure():
     for entry in Registry().models.values():
         for offer in offers(entry):
