@@ -152,6 +152,21 @@ def test_people_read_scores_meaning_coverage_and_the_tests_that_moved_it(
     assert [line.split()[1:] for line in out.splitlines() if "subscore-cpu-train" in line] == [["no", "test"]]
 
 
+def test_each_result_of_a_model_that_the_reference_lacks_is_named_and_does_not_count(
+    torchbench, reference: Path, tmp_path: Path
+) -> None:
+    unknown = ["test_eval[maml-cuda-eager]", "test_train[maml-cuda-eager]", "test_eval[of_my_own-cpu-eager]"]
+    results = pytest_json(tmp_path / "results.json", REFERENCE | {BERT_CUDA: 0.5} | dict.fromkeys(unknown, 9.0))
+    code, out, _ = torchbench("score", results, "--reference", reference, "--strict")
+    assert code == 0
+    (told,) = [line for line in out.splitlines() if line.startswith("not in the reference, not counted (3): ")]
+    assert told.endswith(", ".join(sorted(unknown)))
+    code, out, _ = torchbench("score", results, "--reference", reference, "--json")
+    answer = json.loads(out)
+    assert answer["coverage"]["extra"] == sorted(unknown)
+    assert answer["total"] == pytest.approx(1000 * 2 ** (-1 / 2), rel=1e-12)
+
+
 def test_ids_and_numbers_are_not_cut_on_a_narrow_terminal(
     torchbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

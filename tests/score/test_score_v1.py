@@ -138,11 +138,28 @@ def test_the_published_reference_with_every_time_a_tenth_longer_scores_909() -> 
     reference = read_latencies(find_reference("v1.1"))
     slower = {test: 1.1 * seconds for test, seconds in reference.items()}
     answer = numbers(reference, slower)
-    assert answer["total"] == pytest.approx(1000 / 1.1, rel=1e-12)
+    assert answer["total"] == pytest.approx(909.0909090909091, rel=1e-12)
     # The published sub-scores are not normalised, and so move by other amounts.
     assert answer["subscore-cpu-train"] == pytest.approx(941, abs=0.5)
     assert answer["subscore-cuda-eval"] == pytest.approx(878, abs=0.5)
     assert answer["jit-speedup"] == pytest.approx(numbers(reference, reference)["jit-speedup"], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("slow", "total"),
+    [
+        # 6 categories; 1 domain with 2 models; of the model's 1 + 2 + 2 + 2 shares: 2 ** -(1/6 * 1/2 * 2/7)
+        ("test_eval[dlrm-cuda-eager]", 983.63193244419),
+        # 2 domains with 1 model each; training on the CPU has 1 share of 7: 2 ** -(1/6 * 1/2 * 1/7)
+        ("test_train[tts_angular-cpu-eager]", 991.7822001045341),
+    ],
+)
+def test_one_test_of_the_published_reference_that_takes_twice_its_time_moves_the_total_by_its_weight(
+    slow: str, total: float
+) -> None:
+    reference = read_latencies(find_reference("v1.1"))
+    scored = score_v1(reference, reference | {slow: 2 * reference[slow]}, published_taxonomy().domain_of)
+    assert scored.total == pytest.approx(total, rel=1e-12)
 
 
 @given(sets_of_tests())
