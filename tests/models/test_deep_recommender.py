@@ -47,7 +47,7 @@ def test_the_answer_for_what_is_not_rated_does_not_matter():
 
 def test_the_network_is_the_papers_with_its_code_in_the_middle(model):
     shapes = [tuple(layer.weight.shape[::-1]) for layer in model.module.modules() if isinstance(layer, nn.Linear)]
-    assert shapes == [(2048, 64), (64, 64), (64, 128), (128, 64), (64, 64), (64, 2048)]
+    assert shapes == [(4096, 64), (64, 64), (64, 128), (128, 64), (64, 64), (64, 4096)]
     assert sum(isinstance(layer, nn.SELU) for layer in model.module.modules()) == len(shapes)
     code = model.module.encoder(*model.example_inputs)
     assert code.shape == (4, 128)

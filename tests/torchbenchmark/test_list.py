@@ -130,7 +130,7 @@ def test_what_no_model_has_is_refused_with_what_there_is(options, problem):
 def test_a_batch_that_a_gpu_has_of_its_own_is_listed_where_there_are_gpus(capsys):
     told = told_of("opacus_cifar10", capsys)
     assert told["eval on cuda"][0].startswith(
-        "batch size: 64 (full), 64 (head), 16 (tiny), 512 (head on NVIDIA A100), or"
+        "batch size: 64 (full), 64 (head), 32 (tiny), 512 (head on NVIDIA A100), or"
     )
     assert "A100" not in "".join(line for heading in ("train on cuda", "eval on cpu") for line in told[heading])
 

@@ -26,7 +26,7 @@ class Model(BenchmarkModel):
     PRESETS = {
         "full": Preset(train_batch=128, eval_batch=1, shape={"items": 15178, "widths": (512, 512, 1024)}),
         "head": Preset(train_batch=256, eval_batch=256, shape={"items": 197951, "widths": (512, 512, 1024)}),
-        "tiny": Preset(train_batch=16, eval_batch=64, shape={"items": 2048, "widths": (64, 64, 128)}),
+        "tiny": Preset(train_batch=16, eval_batch=256, shape={"items": 4096, "widths": (64, 64, 128)}),
     }
 
     def setup(self) -> None:

@@ -37,7 +37,7 @@ class Model(BenchmarkModel):
         ),
         "tiny": Preset(
             train_batch=4,
-            eval_batch=16,
+            eval_batch=32,
             shape={"image": 32, "classes": 10, "widths": (8, 16, 32, 64), "blocks": (1, 1, 1, 1)},
         ),
     }

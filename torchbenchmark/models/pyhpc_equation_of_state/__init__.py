@@ -16,7 +16,7 @@ class Model(OceanKernel):
     PRESETS = {
         "full": Preset(train_batch=1, eval_batch=1, shape={"cells": (323, 323, 41)}),
         "head": Preset(train_batch=1, eval_batch=1, shape={"cells": (204, 204, 26)}),
-        "tiny": Preset(train_batch=1, eval_batch=1, shape={"cells": (32, 32, 12)}),
+        "tiny": Preset(train_batch=1, eval_batch=1, shape={"cells": (48, 48, 16)}),
     }
 
     def build_kernel(self) -> None:
