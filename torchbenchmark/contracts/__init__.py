@@ -32,7 +32,7 @@ CONTRACTS: tuple[Contract, ...] = tuple(
     module.CONTRACT
     for module in (
         *(interface, places, independence, memory, global_state),
-        *(same_objects, replaceable, nothing_built, batch, timed_unit),
+        *(nothing_built, same_objects, replaceable, batch, timed_unit),
         *(files, draws, copies, waits),
         *(updates, gradients, loss, determinism, stages, inference),
     )

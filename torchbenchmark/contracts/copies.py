@@ -3,7 +3,7 @@
 import torch
 
 from torchbenchmark.contracts.contract import Case, Contract, NotJudged
-from torchbenchmark.contracts.watching import watched
+from torchbenchmark.contracts.watching import watched, watched_here
 from torchbenchmark.contracts.wording import counted, listed
 
 DIRECTIONS = {"Memcpy HtoD": "from the host to the device", "Memcpy DtoH": "from the device to the host"}
@@ -11,9 +11,9 @@ DIRECTIONS = {"Memcpy HtoD": "from the host to the device", "Memcpy DtoH": "from
 
 def breaches(case: Case) -> list[str]:
     if case.device != "cpu":
-        return _told(watched(case).copies, case) or _profiled(case)
+        return _told(watched_here(case).copies, case) or _profiled(case)
     try:
-        seen = watched(case, device="meta")
+        seen = watched(case, "meta", case.preset)
     except (NotImplementedError, RuntimeError) as error:
         raise NotJudged(
             f"the model cannot be built on the device meta: check it with --device cuda ({error})"

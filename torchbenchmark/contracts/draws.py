@@ -1,7 +1,7 @@
 """Data is made in setup(). An iteration draws only what its metadata says is part of the work: dropout, sampling."""
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.watching import watched
+from torchbenchmark.contracts.watching import watched_here
 from torchbenchmark.contracts.wording import counted, listed
 
 # One drop-out by other names: which one torch calls depends on its version, the device and the kind of attention.
@@ -20,7 +20,7 @@ DROPOUT = frozenset(
 
 
 def breaches(case: Case) -> list[str]:
-    seen = watched(case)
+    seen = watched_here(case)
     declared = set(case.declared.draws)
     allowed = declared | (DROPOUT if declared & DROPOUT else set())
     found = []

@@ -1,40 +1,56 @@
 """A model changes nothing that outlives it: not the defaults of torch, not the process, and no seed in an iteration."""
 
+import contextlib
 import os
 import random
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy
 import torch
 
 from torchbenchmark.contracts.contract import Case, Contract
 from torchbenchmark.contracts.wording import listed
+from torchbenchmark.model import BenchmarkModel
 
 ITERATIONS = 2
-SETTINGS: dict[str, Callable[[], object]] = {
-    "the default dtype": torch.get_default_dtype,
-    "the default device": torch.get_default_device,
-    "the gradient mode": torch.is_grad_enabled,
-    "the inference mode": torch.is_inference_mode_enabled,
-    "autocasting": lambda: [torch.is_autocast_enabled(device) for device in ("cpu", "cuda")],
-    "the number of threads": torch.get_num_threads,
-    "the precision of matrix products": torch.get_float32_matmul_precision,
-    "deterministic algorithms": torch.are_deterministic_algorithms_enabled,
-    "the checks of backward": torch.is_anomaly_enabled,
-    "cudnn.benchmark": lambda: torch.backends.cudnn.benchmark,
-    "cudnn.deterministic": lambda: torch.backends.cudnn.deterministic,
-    "cudnn.enabled": lambda: torch.backends.cudnn.enabled,
-    "cudnn.allow_tf32": lambda: torch.backends.cudnn.allow_tf32,
-    "cuda.matmul.allow_tf32": lambda: torch.backends.cuda.matmul.allow_tf32,
-    "attention kernels": lambda: [
-        torch.backends.cuda.flash_sdp_enabled(),
-        torch.backends.cuda.mem_efficient_sdp_enabled(),
-        torch.backends.cuda.math_sdp_enabled(),
-    ],
-    "the quantized engine": lambda: torch.backends.quantized.engine,
-    "the environment's variables": lambda: dict(os.environ),
-    "the working folder": Path.cwd,
+_CUDNN, _MATMUL, _KERNELS = torch.backends.cudnn, torch.backends.cuda.matmul, torch.backends.cuda
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something of the whole process, and how it is set back."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+
+
+def _attribute(owner: Any, name: str) -> Setting:
+    return Setting(lambda: getattr(owner, name), lambda value: setattr(owner, name, value))
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+
+
+SETTINGS: dict[str, Setting] = {
+    "the default dtype": Setting(torch.get_default_dtype, torch.set_default_dtype),
+    "the default device": Setting(torch.get_default_device, torch.set_default_device),
+    "the gradient mode": Setting(torch.is_grad_enabled, torch.set_grad_enabled),
+    "the number of threads": Setting(torch.get_num_threads, torch.set_num_threads),
+    "the precision of matrix products": Setting(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    "deterministic algorithms": Setting(torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    "anomaly detection": Setting(torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    **{f"cudnn.{name}": _attribute(_CUDNN, name) for name in ("benchmark", "deterministic", "enabled", "allow_tf32")},
+    "cuda.matmul.allow_tf32": _attribute(_MATMUL, "allow_tf32"),
+    "flash attention": Setting(_KERNELS.flash_sdp_enabled, _KERNELS.enable_flash_sdp),
+    "memory-efficient attention": Setting(_KERNELS.mem_efficient_sdp_enabled, _KERNELS.enable_mem_efficient_sdp),
+    "attention in plain operators": Setting(_KERNELS.math_sdp_enabled, _KERNELS.enable_math_sdp),
+    "the engine of quantized operators": _attribute(torch.backends.quantized, "engine"),
+    "the environment's variables": Setting(lambda: dict(os.environ), _set_environment),
+    "the working folder": Setting(os.getcwd, os.chdir),
 }
 GENERATORS: dict[str, tuple[Callable[[int], object], Callable[[], object]]] = {
     "torch": (torch.manual_seed, lambda: bytes(torch.default_generator.get_state().numpy())),
@@ -44,29 +60,35 @@ GENERATORS: dict[str, tuple[Callable[[int], object], Callable[[], object]]] = {
 
 
 def breaches(case: Case) -> list[str]:
-    before = _settings()
+    before = read_settings()
+    model = case.build()
+    for _ in range(ITERATIONS):
+        model.invoke()
+    found = []
+    if changed := [name for name, value in read_settings().items() if value != before[name]]:
+        found.append(f"the model changes {listed(changed)} for the whole process; do without, or set it back")
+    if seeded := _seeded(model):
+        found.append(f"an iteration seeds the generator of {listed(seeded)}; the base class seeds once, before setup()")
+    return found
+
+
+def read_settings() -> dict[str, Any]:
+    return {name: setting.read() for name, setting in SETTINGS.items()}
+
+
+@contextlib.contextmanager
+def settings_kept() -> Iterator[None]:
+    """Whatever a model sets inside, it is as before afterwards."""
+    before = read_settings()
     try:
-        model = case.build()
-        for _ in range(ITERATIONS):
-            model.invoke()
-        changed = [name for name, value in _settings().items() if value != before[name]]
-        found = []
-        if changed:
-            found.append(f"the model changes {listed(changed)} for the whole process; set it back, or do without")
-        if seeded := _seeded(model):
-            found.append(
-                f"an iteration seeds the generator of {listed(seeded)}; the base class seeds, once, before setup()"
-            )
-        return found
+        yield
     finally:
-        _restore(before)
+        for name, setting in SETTINGS.items():
+            if setting.read() != before[name]:
+                setting.write(before[name])
 
 
-def _settings() -> dict[str, object]:
-    return {name: read() for name, read in SETTINGS.items()}
-
-
-def _seeded(model) -> list[str]:
+def _seeded(model: BenchmarkModel) -> list[str]:
     """Generators that are the same after an iteration, whatever they were before it."""
     states = []
     for seed in (11, 12):
@@ -75,16 +97,6 @@ def _seeded(model) -> list[str]:
         model.invoke()
         states.append({name: read() for name, (_, read) in GENERATORS.items()})
     return [name for name in GENERATORS if states[0][name] == states[1][name]]
-
-
-def _restore(before: dict[str, object]) -> None:
-    """What another contract would be disturbed by."""
-    torch.set_default_dtype(before["the default dtype"])
-    torch.set_default_device(before["the default device"])
-    torch.set_grad_enabled(before["the gradient mode"])
-    torch.set_num_threads(before["the number of threads"])
-    torch.use_deterministic_algorithms(before["deterministic algorithms"])
-    os.chdir(before["the working folder"])
 
 
 CONTRACT = Contract("global state", "nothing global is changed, and no generator is seeded in an iteration", breaches)

@@ -19,8 +19,8 @@ def breaches(case: Case) -> list[str]:
         model.invoke()
     if ledger.piled_up:
         return [
-            f"steps use gradients that an earlier step has used, of {listed(sorted(ledger.piled_up))}; zero them in every "
-            "iteration"
+            f"steps use gradients that an earlier step has used, of {listed(sorted(ledger.piled_up))}; zero them in "
+            "every iteration"
         ]
     return []
 
@@ -28,8 +28,8 @@ def breaches(case: Case) -> list[str]:
 class Ledger:
     """Follows each gradient from where it comes in to the step that uses it.
 
-    A gradient that comes to a tensor whose `grad` a step has used, and nobody has zeroed, makes that `grad` old: the next
-    step of the same optimizer must not use it. One that only comes along, as those of a discriminator in the
+    A gradient that comes to a tensor whose `grad` a step has used, and nobody has zeroed, makes that `grad` old: the
+    next step of the same optimizer must not use it. One that only comes along, as those of a discriminator in the
     step of its generator, does no harm as long as it is zeroed before that step.
     """
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from torchbenchmark.model import BenchmarkModel
 
-_OWN_PACKAGES = ("torchbenchmark.", "torchbenchmark_extra_models.")
+OWN_PACKAGES = ("torchbenchmark.", "torchbenchmark_extra_models.")
 _GENERATORS = (torch.Generator, random.Random, numpy.random.Generator, numpy.random.RandomState)
 
 
@@ -71,7 +71,7 @@ def _collect(value: Any, path: str, found: Held, seen: set[int]) -> None:
     elif isinstance(value, list | tuple | set | frozenset):
         for number, item in enumerate(value):
             _collect(item, f"{path}[{number}]", found, seen)
-    elif type(value).__module__.startswith(_OWN_PACKAGES) and hasattr(value, "__dict__"):
+    elif type(value).__module__.startswith(OWN_PACKAGES) and hasattr(value, "__dict__"):
         for name, item in vars(value).items():
             _collect(item, f"{path}.{name}", found, seen)
 

@@ -1,13 +1,21 @@
 """Two instances have nothing in common: what one does is not seen in the other."""
 
+import functools
+import sys
+import types
+from typing import Any
+
 import torch
+from torch import nn
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.held import Held, held_by
+from torchbenchmark.contracts.held import OWN_PACKAGES, Held, held_by
 from torchbenchmark.contracts.wording import listed
-from torchbenchmark.model import SEED, BenchmarkModel
+from torchbenchmark.model import BenchmarkModel
 
 ITERATIONS = 2
+_DEPTH = 3  # of containers that are looked into
+_CODE = (types.ModuleType, types.FunctionType, type, staticmethod, classmethod, property, functools.cached_property)
 
 
 def breaches(case: Case) -> list[str]:
@@ -16,43 +24,68 @@ def breaches(case: Case) -> list[str]:
     if shared := _shared(ours, theirs):
         return [f"two instances share {listed(shared)}; make it in setup(), and keep it in attributes of self"]
     before = {path: tensor.detach().clone() for path, tensor in theirs.tensors.items()}
-    outputs = _outputs(first)
+    state = _state_beside_instances(type(first))
+    for _ in range(ITERATIONS):
+        first.invoke()
+    case.build()
     if changed := [path for path, was in before.items() if not _same(theirs.tensors[path], was)]:
         return [f"iterations of one instance change {listed(changed)} of another; share nothing between them"]
-    if not case.declared.deterministic or case.device != "cpu":
-        return []
-    if not all(map(_same, outputs, _outputs(second))):
-        return [
-            "an instance gives other outputs when another one has run before it; keep no state in the class, in the "
-            "module or in globals"
-        ]
+    now = _state_beside_instances(type(first))
+    if changed := [name for name in {**state, **now} if state.get(name) != now.get(name)]:
+        return [f"an instance changes {listed(changed)}, which all instances share; keep state in attributes of self"]
     return []
 
 
 def _shared(ours: Held, theirs: Held) -> list[str]:
     storages = {tensor.untyped_storage()._cdata for tensor in theirs.tensors.values() if _has_storage(tensor)}
     objects = {id(one) for held in (theirs.modules, theirs.optimizers, theirs.generators) for one in held.values()}
-    tensors = [p for p, one in ours.tensors.items() if _has_storage(one) and one.untyped_storage()._cdata in storages]
     others = [
         path
         for held in (ours.modules, ours.optimizers, ours.generators)
         for path, one in held.items()
         if id(one) in objects
     ]
-    return others or tensors
+    return others or [
+        path
+        for path, tensor in ours.tensors.items()
+        if _has_storage(tensor) and tensor.untyped_storage()._cdata in storages
+    ]
 
 
 def _has_storage(tensor: torch.Tensor) -> bool:
-    return tensor.layout == torch.strided
-
-
-def _outputs(model: BenchmarkModel) -> list[torch.Tensor]:
-    torch.manual_seed(SEED)
-    return [tensor.detach().clone() for _ in range(ITERATIONS) for tensor in model.invoke()]
+    return tensor.layout == torch.strided and tensor.numel() > 0
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
     return one.shape == other.shape and torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+
+
+def _state_beside_instances(model: type[BenchmarkModel]) -> dict[str, Any]:
+    """What classes and modules of the model hold beside code, as something that compares."""
+    state = {}
+    for one in model.__mro__:
+        if one is BenchmarkModel or not one.__module__.startswith(OWN_PACKAGES):
+            continue
+        module = sys.modules[one.__module__]
+        for owner, attributes in ((one.__qualname__, vars(one)), (one.__module__, vars(module))):
+            for name, value in attributes.items():
+                if not name.startswith("__") and not isinstance(value, _CODE):
+                    state[f"{owner}.{name}"] = _print_of(value, _DEPTH)
+    return state
+
+
+def _print_of(value: Any, depth: int) -> Any:
+    """What changes when the value does: identity where it is not plain data."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    if isinstance(value, torch.Tensor):
+        return id(value), value._version, tuple(value.shape)
+    if depth > 0 and not isinstance(value, nn.Module):
+        if isinstance(value, list | tuple | set | frozenset):
+            return id(value), [_print_of(item, depth - 1) for item in value]
+        if isinstance(value, dict):
+            return id(value), {key: _print_of(item, depth - 1) for key, item in value.items()}
+    return id(value)
 
 
 CONTRACT = Contract("independence", "two instances share nothing, and neither changes the other", breaches)

@@ -9,6 +9,7 @@ import torch
 
 from torchbenchmark.contracts import CONTRACTS
 from torchbenchmark.contracts.contract import Case, Declared, NotJudged
+from torchbenchmark.contracts.global_state import settings_kept
 from torchbenchmark.worker.loading import import_model
 from torchbenchmark.worker.outcome import classify
 from torchbenchmark.worker.timing import synchronizer
@@ -44,7 +45,8 @@ def check(
         spec["batch_size"],
         Declared(**spec["contracts"]),
     )
-    case.build()  # what the model cannot do it says here
+    with settings_kept():
+        case.build()  # what the model cannot do it says here
     verdicts = judge(case, enter)
     return {
         "status": "ok",
@@ -65,19 +67,19 @@ def check(
 def judge(case: Case, enter: Callable[[str], None] = lambda _: None) -> list[Verdict]:
     """The verdict of each contract that is about such a test. Memory that runs out is raised."""
     verdicts: list[Verdict] = []
-    broken: set[str] = set()
+    unsettled: set[str] = set()  # contracts that are broken, and those that presume one of them
     for contract in CONTRACTS:
         if case.test not in contract.tests:
             continue
         enter(contract.name)
-        if presumed := [name for name in contract.presumes if name in broken]:
-            verdicts.append(
-                Verdict(contract.name, contract.demand, not_judged=f"the contract {presumed[0]!r} is broken")
-            )
+        if presumed := [name for name in contract.presumes if name in unsettled]:
+            unsettled.add(contract.name)
+            verdicts.append(Verdict(contract.name, contract.demand, not_judged=f"{presumed[0]} comes first"))
             continue
         torch.manual_seed(0)
         try:
-            breaches, not_judged = tuple(contract.breaches(case)), ""
+            with settings_kept():
+                breaches, not_judged = tuple(contract.breaches(case)), ""
         except NotJudged as reason:
             breaches, not_judged = (), str(reason)
         except Exception as error:
@@ -85,7 +87,7 @@ def judge(case: Case, enter: Callable[[str], None] = lambda _: None) -> list[Ver
                 raise
             breaches, not_judged = (_raised(error),), ""
         if breaches:
-            broken.add(contract.name)
+            unsettled.add(contract.name)
         verdicts.append(Verdict(contract.name, contract.demand, breaches, not_judged))
     return verdicts
 

@@ -70,4 +70,4 @@ def _on_gpu(case: Case) -> list[str]:
     return []
 
 
-CONTRACT = Contract("memory", "all memory of an instance is free when it is gone", breaches)
+CONTRACT = Contract("memory", "all memory of an instance is free when it is gone", breaches, presumes=("independence",))

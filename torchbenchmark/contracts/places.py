@@ -29,11 +29,10 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
             f"the model cannot be built on the device meta ({_line(error)}), where it would be seen without a GPU: "
             "check it with --device cuda"
         ) from error
-    where = f"of {case.preset if preset is None else preset}, built for {device}:"
-    network, inputs = model.get_module()
+    where = f"of the size {preset}, built for the device {device},"
     held = held_by(model)
-    parameters = {id(one) for one in [*network.parameters(), *network.buffers()]}
-    given = {id(one) for one in as_tensors(inputs)}
+    parameters = {id(one) for network in held.modules.values() for one in [*network.parameters(), *network.buffers()]}
+    given = {id(one) for one in as_tensors(model.get_module()[1])}
     kinds = {"parameters and buffers": parameters, "example inputs": given}
     found = []
     elsewhere = {
@@ -49,7 +48,7 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
             )
     if found:
         return found  # what is computed from them lies there too
-    seen = watched(case, device=device, preset=preset)
+    seen = watched(case, device, preset)
     if seen.elsewhere:
         found.append(f"computed {where} {counted(seen.elsewhere)}; compute on self.device")
     elif seen.problem is not None and not (seen.copies or seen.reads):

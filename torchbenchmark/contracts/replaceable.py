@@ -52,4 +52,9 @@ def breaches(case: Case) -> list[str]:
     return found
 
 
-CONTRACT = Contract("replaceable", "an iteration runs the network and the optimizer that were set last", breaches)
+CONTRACT = Contract(
+    "replaceable",
+    "an iteration runs the network and the optimizer that were set last",
+    breaches,
+    presumes=("same objects",),
+)

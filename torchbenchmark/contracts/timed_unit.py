@@ -1,7 +1,7 @@
 """An iteration is the same work each time, and a timed unit of it lasts long enough to be timed."""
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.watching import watched
+from torchbenchmark.contracts.watching import watched_here
 from torchbenchmark.contracts.wording import counted
 from torchbenchmark.worker.timing import Timed, synchronizer
 
@@ -11,7 +11,7 @@ UNITS = 50
 
 
 def breaches(case: Case) -> list[str]:
-    seen = watched(case)
+    seen = watched_here(case)
     if not all(seen.operators):
         return ["an iteration calls no operator of torch; what it measures is Python alone, or a result that was kept"]
     first, *others = seen.operators

@@ -3,12 +3,12 @@
 import torch
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.watching import watched
+from torchbenchmark.contracts.watching import watched_here
 from torchbenchmark.contracts.wording import counted
 
 
 def breaches(case: Case) -> list[str]:
-    reads = watched(case).reads
+    reads = watched_here(case).reads
     if case.declared.waits_for_device is not None:
         if not reads and (case.device == "cpu" or _wait(case) is None):
             return ["metadata declares `waits_for_device`, and nothing is read back; take it out"]

@@ -2,6 +2,7 @@
 read back from the device, and read from files."""
 
 import contextlib
+import functools
 import random
 import sys
 import warnings
@@ -51,23 +52,35 @@ class Seen:
     problem: Exception | None = None  # an iteration ended with it
 
 
-def watched(case: Case, **other: Any) -> Seen:
-    """What is seen of a fresh instance on the case's device, or another; each is watched once."""
-    key = tuple(sorted(other.items()))
+def watched(case: Case, device: str, preset: str) -> Seen:
+    """What is seen of a fresh instance there; each is watched once.
+
+    At the size `full` on the device `meta` a training that has stages is its forward pass: the rest of a step is the
+    same code at every size.
+    """
+    key = (device, preset)
     if key not in case.watched:
-        case.watched[key] = watch(case.build(**other))
+        model = case.build(device=device, preset=preset)
+        staged = case.test == "train" and type(model).forward is not BenchmarkModel.forward
+        forward_only = staged and device == "meta" and preset != case.preset
+        case.watched[key] = watch(model, model.call_module if forward_only else model.invoke)
     return case.watched[key]
 
 
-def watch(model: BenchmarkModel, *, warm: int = WARM, iterations: int = WATCHED) -> Seen:
-    """Run some iterations and then watch some. On `meta` nothing is read or drawn, and an iteration that needs a value
-    ends there: that is `problem`. Elsewhere what an iteration raises is raised."""
+def watched_here(case: Case) -> Seen:
+    """On the device and at the size of the case itself."""
+    return watched(case, case.device, case.preset)
+
+
+def watch(model: BenchmarkModel, work: Callable[[], object], *, warm: int = WARM, iterations: int = WATCHED) -> Seen:
+    """Do the work, an iteration, some times, and then watch it. On `meta` nothing is read or drawn, and an iteration
+    that needs a value ends there: that is `problem`. Elsewhere what an iteration raises is raised."""
     seen = Seen()
     device = model.device
     iterations = iterations if device != "meta" else 1
     try:
         for _ in range(warm if device != "meta" else 0):
-            model.invoke()
+            work()
         with contextlib.ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")  # to show one reads the source file
@@ -81,11 +94,11 @@ def watch(model: BenchmarkModel, *, warm: int = WARM, iterations: int = WATCHED)
             for _ in range(iterations):
                 seen.operators.append(Counter())
                 seen.elements = 0
-                model.invoke()
+                work()
     except Exception as problem:
         if device != "meta":
             raise
-        seen.problem = problem
+        seen.problem = problem.with_traceback(None)  # which holds the whole model
     return seen
 
 
@@ -139,6 +152,22 @@ class FromHostValues(TorchFunctionMode):
         return result
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What an operator can do beside computing."""
+
+    name: str
+    draws: bool
+    reads: bool  # a value, or how many values there are
+
+
+@functools.cache
+def kind_of(function: Any) -> Kind:
+    name, tags = function.overloadpacket.__name__, function.tags
+    reads = torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags or name == "equal"
+    return Kind(name, torch.Tag.nondeterministic_seeded in tags, reads)
+
+
 class Operators(TorchDispatchMode):
     """Sees every operator, with the devices of what goes in and what comes out."""
 
@@ -148,12 +177,15 @@ class Operators(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        name = function.overloadpacket.__name__
+        kind = kind_of(function)
+        name = kind.name
         self.seen.operators[-1][name] += 1
-        operands = list(_tensors(args)) + list(_tensors(kwargs.values()))
-        self._note_reads(function, name, args)
-        self._note_copies(name, args, kwargs, operands)
-        if torch.Tag.nondeterministic_seeded in function.tags and self.device != "meta":
+        operands = [*_tensors(args), *_tensors(kwargs.values())]
+        if kind.reads:
+            self._note_reads(name, args)
+        if self.device != "cpu":
+            self._note_copies(name, args, kwargs, operands)
+        if kind.draws and self.device != "meta":
             before = _generator_states(operands, kwargs)
             result = function(*args, **kwargs)
             if _generator_states(operands, kwargs) != before:
@@ -166,21 +198,16 @@ class Operators(TorchDispatchMode):
                 self.seen.elsewhere[f"{name} gives a tensor on {tensor.device.type}"] += 1
         return result
 
-    def _note_reads(self, function: Any, name: str, args: Any) -> None:
-        if torch.Tag.data_dependent_output in function.tags or name == "equal":
-            if not any(self.optimizer.counts(tensor) for tensor in _tensors(args)) and self._on_device(args):
-                self.seen.reads[name] += 1
-        elif torch.Tag.dynamic_output_shape in function.tags and (
-            name != "index" or any(index.dtype in (torch.bool, torch.uint8) for index in _tensors(args[1:]))
-        ):
-            self.seen.reads[name if name != "index" else "index by a mask"] += 1
-
-    def _on_device(self, args: Any) -> bool:
-        return any(tensor.device.type == self.device for tensor in _tensors(args))
+    def _note_reads(self, name: str, args: Any) -> None:
+        operands = [tensor for tensor in _tensors(args) if tensor.device.type == self.device]
+        if not operands or any(self.optimizer.counts(tensor) for tensor in operands):
+            return
+        if name != "index":
+            self.seen.reads[name] += 1
+        elif any(index.dtype in (torch.bool, torch.uint8) for index in _tensors(args[1:])):
+            self.seen.reads["index by a mask"] += 1
 
     def _note_copies(self, name: str, args: Any, kwargs: Any, operands: list[torch.Tensor]) -> None:
-        if self.device == "cpu":
-            return
         if "pin_memory" in name and name != "is_pinned":
             self.seen.copies[f"{name} pins memory of the host"] += 1
             return

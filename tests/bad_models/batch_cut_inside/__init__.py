@@ -1,0 +1,27 @@
+import torch
+from torch import nn
+
+from torchbenchmark.model import BenchmarkModel, Preset
+
+
+class FirstTwo(nn.Sequential):
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return super().forward(rows[:2])
+
+
+class Model(BenchmarkModel):
+    """Its network is given the batch, and works on two rows of it."""
+
+    PRESETS = {"tiny": Preset(train_batch=8, eval_batch=8, shape={"width": 16})}
+
+    def setup(self) -> None:
+        width = self.shape["width"]
+        with torch.device(self.device):
+            self.module = FirstTwo(nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
+            self.example_inputs = (torch.randn(self.batch_size, width),)
+            self.target = torch.randn(self.batch_size, 1)
+        if self.test == "train":
+            self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.05)
+
+    def forward(self) -> torch.Tensor:
+        return (self.call_module() - self.target[:2]).square().mean()
