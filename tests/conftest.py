@@ -24,6 +24,18 @@ if TYPE_CHECKING:  # the fixtures import what they need: a GPU machine has no bo
     from baselines.store import Store
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    from models.thirds import pin_third
+
+    pin_third()  # before the workers start: a day may end between two of them
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    from models.thirds import VARIABLE, pin_third
+
+    return f"models: third {pin_third()} of 3, the others are `long`; {VARIABLE}=1, 2, 3 or all chooses"
+
+
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Bytes make no name of a test: a compressed file holds the time of its making, and each worker would call the
     test something else."""

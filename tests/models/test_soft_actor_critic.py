@@ -24,6 +24,15 @@ def test_one_step_updates_actor_both_critics_and_temperature(model):
     assert all(not torch.equal(was, now) for was, now in zip(before, after, strict=True))
 
 
+@pytest.mark.parametrize(("test", "calls"), [("train", 2), ("eval", 10)])
+def test_the_actor_acts_twice_in_an_update_and_at_every_step_of_an_episode(test, calls):
+    model = Model(test=test, device="cpu", preset="tiny")
+    seen = []
+    model.get_module()[0].register_forward_hook(lambda *_: seen.append(1))
+    model.invoke()
+    assert len(seen) == calls
+
+
 def test_target_critics_begin_as_copies_that_training_does_not_touch(model):
     for target, online in zip(model.target_critics.parameters(), model.critics.parameters(), strict=True):
         assert torch.equal(target, online) and target is not online

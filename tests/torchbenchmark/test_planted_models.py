@@ -55,7 +55,10 @@ PLANTED = {
     "every_other_iteration": ("timed unit", "is other work than iteration 1"),
     "result_kept": ("timed unit", "no operator"),
     "two_steps_in_train": ("stages", "train() gives"),
+    "waits_without_need": ("waits", "nothing is read back"),
+    "untrained_without_need": ("updates", "weight are trained"),
 }
+HEALTHY = ("healthy", "healthy_adversaries", "healthy_and_waiting")
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +86,9 @@ def broken_contracts(registry: Registry, name: str) -> dict[str, str]:
     return found
 
 
-def test_a_healthy_model_breaks_no_contract(registry):
-    assert broken_contracts(registry, "healthy") == {}
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_model_breaks_no_contract(registry, name):
+    assert broken_contracts(registry, name) == {}
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -96,5 +100,5 @@ def test_a_planted_model_breaks_the_contract_that_is_meant_for_it_and_no_other(r
 
 
 def test_every_planted_model_is_expected_and_every_contract_has_one():
-    assert {folder.name for folder in BAD_MODELS.iterdir() if folder.is_dir()} == {"healthy", *PLANTED}
+    assert {folder.name for folder in BAD_MODELS.iterdir() if folder.is_dir()} == {*HEALTHY, *PLANTED}
     assert {contract for contract, _ in PLANTED.values()} == {contract.name for contract in CONTRACTS}

@@ -51,6 +51,7 @@ class Ledger:
         if kept is not None and kept is self.used.get(id(tensor)) and _has_values(kept):
             self.old.add(id(tensor))
         else:
+            self.used.pop(id(tensor), None)
             self.old.discard(id(tensor))
 
     def before_step(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
