@@ -1,5 +1,5 @@
-"""The contracts where only a GPU can show them: at the size `full`, with no wait for the device in an iteration, no copy
-and no memory that stays."""
+"""The contracts where only a GPU can show them: at the size `full`, with no wait for the device and no copy in an
+iteration, and no memory that stays."""
 
 import pytest
 import torch
