@@ -187,6 +187,12 @@ def test_the_loss_of_bert_is_that_of_next_sentences_of_both_kinds_and_of_the_pre
     torch.testing.assert_close(words.exp().sum(dim=2), torch.ones(5, 32))
 
 
+def test_the_loss_of_bert_falls_over_twenty_steps_where_the_warm_up_is_short():
+    model = Bert(test="train", device="cpu", preset="tiny")
+    losses = torch.stack([model.invoke()[0] for _ in range(20)])
+    assert losses[-5:].mean() < 0.95 * losses[:5].mean()
+
+
 def test_what_bert_predicts_does_not_hang_on_padding():
     model = Bert(test="eval", device="cpu", preset="tiny", batch_size=2)
     (tokens, segments), network = model.example_inputs, model.module

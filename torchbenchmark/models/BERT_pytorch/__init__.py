@@ -27,7 +27,7 @@ class Model(BenchmarkModel):
         "head": Preset(train_batch=16, eval_batch=16, shape=FULL),
         "tiny": Preset(
             train_batch=4,
-            eval_batch=8,
+            eval_batch=16,
             shape={
                 "vocabulary": 205,
                 "tokens": 32,

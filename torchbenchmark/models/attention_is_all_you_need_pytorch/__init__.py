@@ -29,7 +29,7 @@ class Model(BenchmarkModel):
         "head": Preset(train_batch=256, eval_batch=32, shape=FULL),
         "tiny": Preset(
             train_batch=4,
-            eval_batch=8,
+            eval_batch=16,
             shape={
                 "vocabulary": 200,
                 "positions": 50,

@@ -24,7 +24,7 @@ class Model(BenchmarkModel):
 
     PRESETS = {
         "full": Preset(train_batch=32, eval_batch=32, shape={"vocabulary": 95_812, "width": 64}),
-        "tiny": Preset(train_batch=256, eval_batch=1024, shape={"vocabulary": 5000, "width": 64}),
+        "tiny": Preset(train_batch=512, eval_batch=4096, shape={"vocabulary": 5000, "width": 64}),
     }
 
     def setup(self) -> None:

@@ -32,7 +32,7 @@ class Model(BenchmarkModel):
         "head": Preset(train_batch=200, eval_batch=200, shape=FULL),
         "tiny": Preset(
             train_batch=4,
-            eval_batch=8,
+            eval_batch=32,
             shape={
                 "vocabulary": 100,
                 "terminals": 6,
