@@ -1,6 +1,6 @@
 """Speech and sound, and the frames of a film."""
 
-from published.facts import ADAM, Published
+from published.facts import ADAM, DROPOUT, Published
 
 
 def lstm(inputs: int, hidden: int) -> int:
@@ -60,6 +60,28 @@ def unet(inputs: int, outputs: int, image: int) -> tuple[int, int]:
 
 MOTION, CORRECTION = unet(6, 4, image=352), unet(20, 5, image=352)
 
+WIDTH, INNER, CHARACTERS = 512, 2048, 1014
+ATTENTION = 4 * (WIDTH + 1) * WIDTH
+FEED_FORWARD = (WIDTH + 1) * INNER + (INNER + 1) * WIDTH
+SPEECH_TRANSFORMER = (
+    (4 * 80 + 1) * WIDTH
+    + 2 * WIDTH
+    + 6 * (ATTENTION + FEED_FORWARD + 2 * 2 * WIDTH)
+    + 6 * (2 * ATTENTION + FEED_FORWARD + 3 * 2 * WIDTH)
+    + CHARACTERS * WIDTH
+)
+
+
+def beam_search(frames: int = 97, beam: int = 5, steps: int = 100) -> int:
+    """Multiplications: the encoder and what the decoder keeps of it, then in each step one character of each
+    hypothesis, which attends to room for all steps."""
+    encoder = frames * 4 * 80 * WIDTH + 6 * frames * (4 * WIDTH**2 + 2 * frames * WIDTH + 2 * WIDTH * INNER)
+    kept = 6 * frames * 2 * WIDTH**2
+    itself, utterance = 4 * WIDTH**2 + 2 * steps * WIDTH, 2 * WIDTH**2 + 2 * frames * WIDTH
+    step = beam * (6 * (itself + utterance + 2 * WIDTH * INNER) + WIDTH * CHARACTERS)
+    return encoder + kept + steps * step
+
+
 PUBLISHED = {
     "Super_SloMo": Published(
         MOTION[0] + CORRECTION[0],
@@ -75,6 +97,14 @@ PUBLISHED = {
         ADAM | {"lr": 3e-4},
         demucs_multiplications(32, songs=4, lengths=(22868, 5716, 1428, 356, 88, 21)),
         frozenset({"randint", "rand"}),
+    ),
+    "speech_transformer": Published(
+        SPEECH_TRANSFORMER,
+        (16, 240, 320),
+        (1, 97, 320),
+        {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0},
+        beam_search(),
+        DROPOUT,
     ),
     "tts_angular": Published(
         speaker_encoder(),
