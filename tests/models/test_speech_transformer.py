@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from torchbenchmark.models.speech_transformer import NO_CHARACTER, Model, lengths, random_sentences
 from torchbenchmark.models.speech_transformer.beam_search import END, START, BeamSearch
@@ -202,6 +203,21 @@ def test_the_loss_is_the_smoothed_cross_entropy_of_what_is_said():
     assert loss.item() == pytest.approx(sum(terms) / len(terms), rel=1e-5)
 
 
-def test_the_search_of_the_full_size_is_of_five_hypotheses_and_a_hundred_characters():
-    module, _ = Model(test="eval", device="meta").get_module()
-    assert (module.beam, module.steps) == (5, 100)
+def multiplications(steps, frames=97, beam=5, width=512, inner=2048, characters=1014):
+    """The encoder and what the decoder keeps of it, then in each step one character of each hypothesis, which attends
+    to room for all steps."""
+    encoder = frames * 320 * width + 6 * frames * (4 * width**2 + 2 * frames * width + 2 * width * inner)
+    kept = 6 * frames * 2 * width**2
+    itself, utterance = 4 * width**2 + 2 * steps * width, 2 * width**2 + 2 * frames * width
+    step = beam * (6 * (itself + utterance + 2 * width * inner) + width * characters)
+    return encoder + kept + steps * step
+
+
+def test_a_search_reads_the_utterance_once_and_each_character_once():
+    search, inputs = Model(test="eval", device="meta").get_module()
+    assert (search.beam, search.steps) == (5, 100)
+    with torch.device("meta"):
+        short = BeamSearch(search.network, search.beam, steps=4)
+    with FlopCounterMode(display=False) as counter:
+        short(*inputs)
+    assert counter.get_total_flops() / 2 == multiplications(steps=4)

@@ -72,16 +72,6 @@ SPEECH_TRANSFORMER = (
 )
 
 
-def beam_search(frames: int = 97, beam: int = 5, steps: int = 100) -> int:
-    """Multiplications: the encoder and what the decoder keeps of it, then in each step one character of each
-    hypothesis, which attends to room for all steps."""
-    encoder = frames * 4 * 80 * WIDTH + 6 * frames * (4 * WIDTH**2 + 2 * frames * WIDTH + 2 * WIDTH * INNER)
-    kept = 6 * frames * 2 * WIDTH**2
-    itself, utterance = 4 * WIDTH**2 + 2 * steps * WIDTH, 2 * WIDTH**2 + 2 * frames * WIDTH
-    step = beam * (6 * (itself + utterance + 2 * WIDTH * INNER) + WIDTH * CHARACTERS)
-    return encoder + kept + steps * step
-
-
 PUBLISHED = {
     "Super_SloMo": Published(
         MOTION[0] + CORRECTION[0],
@@ -103,8 +93,7 @@ PUBLISHED = {
         (16, 240, 320),
         (1, 97, 320),
         {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0},
-        beam_search(),
-        DROPOUT,
+        random_operators=DROPOUT,
     ),
     "tts_angular": Published(
         speaker_encoder(),

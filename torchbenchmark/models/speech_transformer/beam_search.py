@@ -29,6 +29,7 @@ class BeamSearch(nn.Module):
         only_the_end[END] = 0.0
         self.register_buffer("only_the_end", only_the_end, persistent=False)
 
+    @torch.no_grad()  # what is kept is overwritten, and a search has no gradient
     def forward(self, features: torch.Tensor, frames: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Characters [batch, beam, steps], the best sentence first, and the logarithms of their likelihoods [batch,
         beam]."""
