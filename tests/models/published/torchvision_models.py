@@ -13,4 +13,8 @@ PUBLISHED = {
     "shufflenet_v2_x1_0": image_classifier(2_278_604, 0.145e9, train_batch=32, optimizer=ADAM),
     "squeezenet1_1": image_classifier(1_235_496, 0.349e9, train_batch=32, optimizer=ADAM, random_operators=DROPOUT),
     "vgg16": image_classifier(138_357_544, 15.470e9, train_batch=32, optimizer=ADAM, random_operators=DROPOUT),
+    "resnet50_quantized_qat": image_classifier(25_557_032, 4.089e9, train_batch=32, optimizer=ADAM),
+    "mobilenet_v2_quantized_qat": image_classifier(
+        3_504_872, 0.3008e9, train_batch=32, optimizer=ADAM, random_operators=DROPOUT
+    ),
 }
