@@ -12,19 +12,22 @@ class PatchDiscriminator(nn.Module):
     """A map of scores, each of one patch: 70 x 70 pixels with the paper's three halvings. Widths double up to
     8 * `width`; instance normalization everywhere but first and last."""
 
-    def __init__(self, colours: int, width: int, halvings: int = 3) -> None:
+    def __init__(self, colours: int, width: int, halvings: int = 3, padding: int = 1) -> None:
         super().__init__()
-        layers: list[nn.Module] = [nn.Conv2d(colours, width, KERNEL, stride=2, padding=1), nn.LeakyReLU(LEAK, True)]
+        layers: list[nn.Module] = [
+            nn.Conv2d(colours, width, KERNEL, stride=2, padding=padding),
+            nn.LeakyReLU(LEAK, True),
+        ]
         channels = width
         for step in range(1, halvings + 1):
             outputs = width * min(2**step, 8)
             layers += [
-                nn.Conv2d(channels, outputs, KERNEL, stride=2 if step < halvings else 1, padding=1),
+                nn.Conv2d(channels, outputs, KERNEL, stride=2 if step < halvings else 1, padding=padding),
                 nn.InstanceNorm2d(outputs),
                 nn.LeakyReLU(LEAK, True),
             ]
             channels = outputs
-        self.layers = nn.Sequential(*layers, nn.Conv2d(channels, 1, KERNEL, padding=1))
+        self.layers = nn.Sequential(*layers, nn.Conv2d(channels, 1, KERNEL, padding=padding))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         return self.layers(images)
