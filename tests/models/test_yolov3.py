@@ -115,19 +115,19 @@ def test_a_box_removes_none_of_another_class_and_none_that_overlaps_it_less():
     assert kept.tolist() == [[True, True, False, True]]
 
 
-def test_detections_are_the_best_pairs_of_box_and_class_from_best_to_worst():
+def test_detections_are_the_best_boxes_with_their_best_class_from_best_to_worst():
     decoded = torch.zeros(1, 4, 5 + 2)
-    decoded[0, 0] = torch.tensor([50.0, 50, 10, 20, 0.9, 0.8, 0.5])  # 0.72 and 0.45
-    decoded[0, 1] = torch.tensor([50.0, 51, 10, 20, 0.8, 0.7, 0.1])  # 0.56, of the same class and place as the first
-    decoded[0, 2] = torch.tensor([10.0, 10, 4, 4, 1.0, 0.2, 0.6])  # 0.60
+    decoded[0, 0] = torch.tensor([50.0, 50, 10, 20, 0.9, 0.8, 0.5])  # 0.72 of the first class
+    decoded[0, 1] = torch.tensor(
+        [50.0, 51, 10, 20, 0.8, 0.7, 0.1]
+    )  # 0.56, of the same class and place as the first box
+    decoded[0, 2] = torch.tensor([10.0, 10, 4, 4, 1.0, 0.2, 0.6])  # 0.60 of the second class
     decoded[0, 3] = torch.tensor([90.0, 10, 4, 4, 0.5, 0.5, 0.2])  # 0.25, less than is believed
     found = detections(decoded, candidates=6, confidence=0.3, iou=0.6)
     expected = torch.tensor(
         [
             [45.0, 40, 55, 60, 0.72, 0],
             [8.0, 8, 12, 12, 0.60, 1],
-            [0.0, 0, 0, 0, 0, 0],
-            [45.0, 40, 55, 60, 0.45, 1],
             [0.0, 0, 0, 0, 0, 0],
             [0.0, 0, 0, 0, 0, 0],
         ]
@@ -228,3 +228,14 @@ def test_the_loss_falls_over_twenty_steps():
     model = Model(test="train", device="cpu", preset="tiny")
     curve = torch.stack([model.invoke()[0] for _ in range(20)])
     assert curve[-3:].mean() < 0.7 * curve[:3].mean()
+
+
+def test_no_more_boxes_are_looked_at_than_are_candidates():
+    decoded = torch.zeros(1, 9, 5 + 1)
+    decoded[0, :, 0] = 100 * torch.arange(9.0)
+    decoded[0, :, 2:4] = 10.0
+    decoded[0, :, 4] = torch.tensor([0.1, 0.9, 0.5, 0.8, 0.4, 0.7, 0.6, 0.35, 0.95])
+    decoded[0, :, 5] = 1.0
+    found = detections(decoded, candidates=4, confidence=0.3, iou=0.6)
+    torch.testing.assert_close(found[0, :, 4], torch.tensor([0.95, 0.9, 0.8, 0.7]))
+    assert found[0, :, 0].tolist() == [795, 95, 295, 495]

@@ -21,7 +21,7 @@ class Model(BenchmarkModel):
     suppressed.
 
     Shapes: images are (height, width); `blocks` are those of the five stages, `width` the channels before the first,
-    `boxes` in an image, `candidates` the pairs of box and class that the suppression looks at.
+    `boxes` in an image, `candidates` the boxes that the suppression looks at.
     """
 
     PRESETS = {

@@ -1,7 +1,7 @@
 """Non-maximum suppression of a fixed size: the same operations whatever is found, and nothing that the host must know.
 
-A network's boxes are narrowed to the best pairs of box and class of each image; of two that overlap and share a class,
-the better one stays.
+A network's boxes are narrowed to the best of each image, each with its best class; of two that overlap and share a
+class, the better one stays.
 """
 
 import torch
@@ -12,14 +12,11 @@ from torchbenchmark.models.yolov3.network import BOX
 
 def detections(decoded: torch.Tensor, candidates: int, confidence: float, iou: float) -> torch.Tensor:
     """[batch, candidates, 6] from best to worst: two corners, score and class; all 0 where nothing is detected."""
-    scores = (decoded[..., 4:BOX] * decoded[..., BOX:]).flatten(1)
-    classes = decoded.shape[-1] - BOX
+    scores, labels = (decoded[..., 4:BOX] * decoded[..., BOX:]).max(dim=-1)
     best, place = scores.topk(min(candidates, scores.shape[1]), dim=1)
-    label, box = place % classes, place // classes
-    low_high = torch.cat(corners(decoded), dim=-1)
-    boxes = low_high.gather(1, box[..., None].expand(-1, -1, 4))
-    kept = best > confidence
-    kept = suppress(boxes, label, kept, iou)
+    label = labels.gather(1, place)
+    boxes = torch.cat(corners(decoded), dim=-1).gather(1, place[..., None].expand(-1, -1, 4))
+    kept = suppress(boxes, label, best > confidence, iou)
     found = torch.cat([boxes, best[..., None], label[..., None].to(boxes.dtype)], dim=-1)
     return found * kept[..., None]
 
