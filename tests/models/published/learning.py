@@ -2,7 +2,7 @@
 
 import itertools
 
-from published.facts import Published
+from published.facts import ADAM, Published
 
 STROKE_RENDERER = (10, 512, 1024, 2048, 4096)  # widths of the linear layers
 STROKE_CONVOLUTIONS = ((16, 32, 16), (32, 32, 16), (8, 16, 32), (16, 16, 32), (4, 8, 64), (8, 4, 64))  # in, out, side
@@ -24,10 +24,19 @@ def renderer_multiplications(strokes: int) -> int:
     return strokes * (linear + sum(9 * inputs * outputs * side**2 for inputs, outputs, side in STROKE_CONVOLUTIONS))
 
 
+def meta_learned_network(*kernels: int, channels: int = 64, ways: int = 5) -> int:
+    """Parameters of convolutions with biases from one channel on, their batch normalizations, and a linear layer."""
+    inputs = (1, *[channels] * (len(kernels) - 1))
+    convolutions = sum((size * kernel**2 + 1) * channels for size, kernel in zip(inputs, kernels, strict=True))
+    return convolutions + len(kernels) * 2 * channels + linear_layers(channels, ways)
+
+
 PUBLISHED = {
     "LearningToPaint": Published(
         renderer_parameters(), (64, 10), (64, 10), {"lr": 3e-6, "betas": (0.9, 0.999)}, renderer_multiplications(64)
     ),
+    "maml": Published(meta_learned_network(3, 3, 3, 2), (32, 5, 1, 28, 28), (1, 5, 1, 28, 28), ADAM),
+    "maml_omniglot": Published(meta_learned_network(3, 3, 3), (32, 5, 1, 28, 28), (5, 1, 28, 28), ADAM),
     # two ResNet-50 with 128 outputs each
     "moco": Published(
         2 * (25_557_032 - linear_layers(2048, 1000) + linear_layers(2048, 128)),
