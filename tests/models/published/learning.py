@@ -31,9 +31,32 @@ def meta_learned_network(*kernels: int, channels: int = 64, ways: int = 5) -> in
     return convolutions + len(kernels) * 2 * channels + linear_layers(channels, ways)
 
 
+DRQ_SIDES = (41, 39, 37, 35)  # of what the convolutions make of 84 pixels
+DRQ_LAYERS = (32 * DRQ_SIDES[-1] ** 2, 50, 1024, 1024, 2)  # widths of the actor's linear layers, with one action
+
+
+def drq_actor_parameters() -> int:
+    convolutions = (9 * 9 + 1) * 32 + 3 * (9 * 32 + 1) * 32
+    layer_normalization = 2 * 50
+    return convolutions + layer_normalization + linear_layers(*DRQ_LAYERS)
+
+
+def drq_act_multiplications() -> int:
+    convolutions = sum(9 * inputs * 32 * side**2 for inputs, side in zip((9, 32, 32, 32), DRQ_SIDES, strict=True))
+    return convolutions + sum(inputs * outputs for inputs, outputs in itertools.pairwise(DRQ_LAYERS))
+
+
 PUBLISHED = {
     "LearningToPaint": Published(
         renderer_parameters(), (64, 10), (64, 10), {"lr": 3e-6, "betas": (0.9, 0.999)}, renderer_multiplications(64)
+    ),
+    "drq": Published(
+        drq_actor_parameters(),
+        (128, 9, 84, 84),
+        (1, 9, 84, 84),
+        ADAM,
+        drq_act_multiplications(),
+        frozenset({"randint", "randn_like"}),
     ),
     "maml": Published(meta_learned_network(3, 3, 3, 2), (32, 5, 1, 28, 28), (1, 5, 1, 28, 28), ADAM),
     "maml_omniglot": Published(meta_learned_network(3, 3, 3), (32, 5, 1, 28, 28), (5, 1, 28, 28), ADAM),
