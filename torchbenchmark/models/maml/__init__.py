@@ -27,7 +27,7 @@ class Model(BenchmarkModel):
             train_batch=32, eval_batch=1, shape={"channels": 64, "queries": 15, "train_steps": 5, "eval_steps": 10}
         ),
         "tiny": Preset(
-            train_batch=2, eval_batch=2, shape={"channels": 8, "queries": 3, "train_steps": 2, "eval_steps": 3}
+            train_batch=2, eval_batch=2, shape={"channels": 16, "queries": 3, "train_steps": 2, "eval_steps": 3}
         ),
     }
 
