@@ -13,6 +13,7 @@ from torchbenchmark.model import BenchmarkModel, Preset
 
 KEY_MOMENTUM = 0.999  # how much of the key network stays at each step; the rest comes from the query network
 TEMPERATURE = 0.07
+RESNET_50 = {"image": 224, "dimensions": 128, "queue": 32000, "widths": (64, 128, 256, 512), "blocks": (3, 4, 6, 3)}
 VIEW_NOISE = 0.5  # standard deviation of the noise that sets the second view apart
 
 
@@ -22,17 +23,8 @@ class Model(BenchmarkModel):
     """
 
     PRESETS = {
-        "full": Preset(
-            train_batch=32,
-            eval_batch=32,
-            shape={
-                "image": 224,
-                "dimensions": 128,
-                "queue": 32000,
-                "widths": (64, 128, 256, 512),
-                "blocks": (3, 4, 6, 3),
-            },
-        ),
+        "full": Preset(train_batch=32, eval_batch=32, shape=RESNET_50),
+        "head": Preset(train_batch=32, eval_batch=32, shape=RESNET_50),
         # 32 pixels leave 2x2 at the third stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
             train_batch=4,
