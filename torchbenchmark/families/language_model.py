@@ -15,22 +15,25 @@ class LanguageModel(BenchmarkModel):
 
     A subclass gives the network; its presets' shapes say `train_sequence` and `eval_sequence`, the lengths in tokens,
     and `config`, what differs from the library's default configuration. Everything else is the library's default,
-    dropout and the cache of keys and values with it. No attention mask is given: every position is a token, and the
-    library would look at a mask's values.
+    dropout and the cache of keys and values with it. No attention mask is given where none need be: every position is a
+    token, and the library would look at a mask's values.
     """
 
     def setup(self) -> None:
         with torch.device(self.device):
             self.module = self.build_network()
-            if self.test == "train":
-                self.example_inputs = {"input_ids": self.random_tokens(), "labels": self.random_tokens()}
-            else:
-                self.example_inputs = self.inference_inputs(self.random_tokens())
+            tokens = self.random_tokens()
+            self.example_inputs = (
+                self.training_inputs(tokens) if self.test == "train" else self.inference_inputs(tokens)
+            )
         if self.test == "train":
             self.optimizer = torch.optim.Adam(self.module.parameters(), lr=LEARNING_RATE)
 
     def build_network(self) -> nn.Module:
         raise NotImplementedError(f"{self.name} has no network: give it a build_network()")
+
+    def training_inputs(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"input_ids": tokens, "labels": self.random_tokens()}
 
     def inference_inputs(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"input_ids": tokens}

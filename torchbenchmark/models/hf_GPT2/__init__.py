@@ -8,6 +8,8 @@ ensure_torchvision_importable()
 
 from transformers import GPT2Config, GPT2LMHeadModel  # noqa: E402 - transformers may import torchvision: guard first
 
+V1 = Preset(train_batch=4, eval_batch=1, shape={"train_sequence": 512, "eval_sequence": 1024, "config": {}})
+
 
 class Model(LanguageModel):
     """Adam on random tokens with random labels at every position; an inference of one sequence at full size.
@@ -17,7 +19,8 @@ class Model(LanguageModel):
     """
 
     PRESETS = {
-        "full": Preset(train_batch=4, eval_batch=1, shape={"train_sequence": 512, "eval_sequence": 1024, "config": {}}),
+        "full": V1,
+        "head": V1,
         "tiny": Preset(
             train_batch=2,
             eval_batch=4,

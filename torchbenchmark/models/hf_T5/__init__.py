@@ -21,6 +21,9 @@ class Model(LanguageModel):
         "full": Preset(
             train_batch=2, eval_batch=1, shape={"train_sequence": 1024, "eval_sequence": 2048, "config": {}}
         ),
+        "head": Preset(
+            train_batch=8, eval_batch=1, shape={"train_sequence": 1024, "eval_sequence": 2048, "config": {}}
+        ),
         "tiny": Preset(
             train_batch=2,
             eval_batch=4,

@@ -22,7 +22,7 @@ class Model(TimmClassifier):
         "head": Preset(train_batch=32, eval_batch=32, shape={"image": 224, "classes": 1000, "arguments": {}}),
         # 48 pixels leave 2x2 at the last stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
-            train_batch=4,
+            train_batch=2,
             eval_batch=4,
             shape={"image": 48, "classes": 10, "arguments": {"base_width": 16, "stem_width": 8}},
         ),
