@@ -28,8 +28,8 @@ class Model(LanguageModel):
     inference of one sequence at full size, which encoder and decoder both read.
 
     The decoder is given the mask by which it looks back alone: without one, the library makes a mask that hides
-    nothing and looks at its values, to find out that it hides nothing, and the host would wait for the device. In fp16 the library looks after each layer of the encoder whether a value has overflown, and the host waits for the
-    device there.
+    nothing and reads it back, to find out that it hides nothing, and the host would wait for the device. In fp16 it
+    waits all the same: after each layer of the encoder the library looks whether a value has overflown.
     """
 
     PRESETS = {
