@@ -39,8 +39,11 @@ class LanguageModel(BenchmarkModel):
         return {"input_ids": tokens}
 
     def random_tokens(self) -> torch.Tensor:
-        vocabulary: Any = self.module.config.vocab_size
-        return torch.randint(vocabulary, (self.batch_size, self.shape[f"{self.test}_sequence"]))
+        return torch.randint(self.vocabulary(), (self.batch_size, self.shape[f"{self.test}_sequence"]))
+
+    def vocabulary(self) -> int:
+        config: Any = self.module.config
+        return config.vocab_size
 
     def forward(self) -> torch.Tensor:
         output: Any = self.call_module()
