@@ -10,7 +10,7 @@ from torchbenchmark.torchvision_guard import ensure_torchvision_importable
 ensure_torchvision_importable()
 
 from transformers import LongformerConfig, LongformerForMaskedLM  # noqa: E402 - it may import torchvision: guard first
-from transformers.models.longformer.modeling_longformer import LongformerBaseModelOutput  # noqa: E402
+from transformers.models.longformer.modeling_longformer import LongformerBaseModelOutputWithPooling  # noqa: E402
 
 BASE = {  # the published base network, where it is not the library's default
     "vocab_size": 50265,
@@ -24,8 +24,7 @@ V1 = Preset(train_batch=2, eval_batch=1, shape={"train_sequence": 1024, "eval_se
 class Model(LanguageModel):
     """Adam on random tokens with random labels at every position; an inference of one sequence at full size.
 
-    Each token attends to a window of its neighbours. The attention mask hides nothing; without one the library would
-    look for padding among the tokens, and the host would wait for the device.
+    Each token attends to a window of its neighbours.
     """
 
     PRESETS = {
@@ -53,30 +52,28 @@ class Model(LanguageModel):
 
     def build_network(self) -> LongformerForMaskedLM:
         network = LongformerForMaskedLM(LongformerConfig(**self.shape["config"]))
-        network.longformer.encoder = LocalEncoder(network.longformer.encoder.layer)
+        network.longformer = LocalLongformer(network.longformer.embeddings, network.longformer.encoder)
         return network
 
-    def training_inputs(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
-        return super().training_inputs(tokens) | {"attention_mask": torch.ones_like(tokens)}
 
-    def inference_inputs(self, tokens: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+class LocalLongformer(nn.Module):
+    """The library's embeddings and layers, for sequences of whole windows in which no token is padding and none has
+    global attention.
 
+    The library's own way between them looks for padding among the tokens and for global attention in the mask, and
+    copies a number to the device for the mask: the host would wait for the device in every pass.
+    """
 
-class LocalEncoder(nn.Module):
-    """The library's layers one after the other, for sequences of whole windows in which no token has global attention;
-    the library's encoder looks for such tokens in every pass."""
-
-    def __init__(self, layers: nn.ModuleList) -> None:
+    def __init__(self, embeddings: nn.Module, encoder: nn.Module) -> None:
         super().__init__()
-        self.layer = layers
+        self.embeddings, self.encoder = embeddings, encoder
 
-    def forward(
-        self, hidden_states: torch.Tensor, attention_mask: torch.Tensor, **_: object
-    ) -> LongformerBaseModelOutput:
-        hidden = attention_mask < 0
-        for layer in self.layer:
-            hidden_states = layer(
-                hidden_states, attention_mask=attention_mask, is_index_masked=hidden, is_global_attn=False
-            )[0]
-        return LongformerBaseModelOutput(last_hidden_state=hidden_states)
+    def forward(self, input_ids: torch.Tensor, **_: object) -> LongformerBaseModelOutputWithPooling:
+        states = self.embeddings(input_ids=input_ids)
+        local = states.new_zeros(
+            input_ids.shape
+        )  # the library's sign for local attention; a negative one hides a token
+        hidden = local < 0
+        for layer in self.encoder.layer:
+            states = layer(states, attention_mask=local, is_index_masked=hidden, is_global_attn=False)[0]
+        return LongformerBaseModelOutputWithPooling(last_hidden_state=states)
