@@ -1,5 +1,5 @@
-"""Reversible residual layers (Gomez et al. 2017): a backward pass recomputes what it needs from the outputs, so that the
-activations of one layer alone are held at a time.
+"""Reversible residual layers (Gomez et al. 2017): a backward pass recomputes what it needs from the outputs, so that
+the activations of one layer alone are held at a time.
 
 Two streams go through each layer: one adds what attention makes of the other, then the other adds what the
 feed-forward network makes of the sum. Both can be taken back. What a pass has drawn (dropout) or decided by rounded
