@@ -221,3 +221,20 @@ def test_a_search_reads_the_utterance_once_and_each_character_once():
     with FlopCounterMode(display=False) as counter:
         short(*inputs)
     assert counter.get_total_flops() / 2 == multiplications(steps=4)
+
+
+@pytest.mark.long
+@torch.no_grad()
+def test_a_compiler_of_the_search_compiles_a_step_and_not_all_of_them():
+    from torch._dynamo.testing import CompileCounter  # takes seconds, and no other test needs it
+
+    features, frames = utterances(1)
+    graphs = {}
+    for steps in (4, 9):
+        torch.compiler.reset()
+        search, counter = BeamSearch(build_network(vocabulary=7), beam=2, steps=steps), CompileCounter()
+        expected = search(features, frames)
+        for ours, theirs in zip(torch.compile(search, backend=counter)(features, frames), expected, strict=True):
+            torch.testing.assert_close(ours, theirs)
+        graphs[steps] = counter.frame_count, counter.op_count
+    assert graphs[4] == graphs[9]

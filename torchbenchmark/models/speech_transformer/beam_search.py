@@ -28,6 +28,8 @@ class BeamSearch(nn.Module):
         only_the_end = torch.full((self.vocabulary,), -math.inf)
         only_the_end[END] = 0.0
         self.register_buffer("only_the_end", only_the_end, persistent=False)
+        # a number of the host's would be part of a compiled step, which would then be compiled for each
+        self.register_buffer("places", torch.arange(steps), persistent=False)
 
     @torch.no_grad()  # what is kept is overwritten, and a search has no gradient
     def forward(self, features: torch.Tensor, frames: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,7 +44,9 @@ class BeamSearch(nn.Module):
         likelihoods = self.first_alone.expand(utterances, -1)
         first_rows = torch.arange(utterances, device=device)[:, None] * self.beam
         for step in range(self.steps):
-            scores = self.next_scores(latest, step, said, heard, padding)
+            if torch.compiler.is_dynamo_compiling():
+                torch._dynamo.graph_break()  # else all steps become one graph; so each calls the compiled decoder
+            scores = self.next_scores(latest, self.places[step : step + 1], said, heard, padding)
             gains = scores.log_softmax(dim=2, dtype=torch.float32)
             gains = torch.where((latest == END)[:, :, None], self.only_the_end, gains)
             likelihoods, chosen = (likelihoods[:, :, None] + gains).flatten(1).topk(self.beam, dim=1)
@@ -69,24 +73,25 @@ class BeamSearch(nn.Module):
     def next_scores(
         self,
         latest: torch.Tensor,
-        step: int,
+        place: torch.Tensor,
         said: torch.Tensor,
         heard: list[tuple[torch.Tensor, torch.Tensor]],
         padding: torch.Tensor,
     ) -> torch.Tensor:
-        """Scores [batch, beam, vocabulary] of what follows the latest characters [batch, beam]; writes to `said`.
+        """Scores [batch, beam, vocabulary] of what follows the latest characters [batch, beam], which stand at `place`
+        [1] of their sentences; writes to `said`.
 
         The hypotheses of an utterance stand where a sequence has its positions, for all look at the same utterance;
         what they have said themselves is looked at one by one.
         """
         decoder = self.network.decoder
-        future = decoder.future[step, : self.steps]
-        hidden = decoder.embed(latest, decoder.positions[step])
+        future = decoder.future.index_select(0, place)[:, : self.steps]
+        hidden = decoder.embed(latest, decoder.positions.index_select(0, place))
         for layer, (keys_said, values_said), (keys, values) in zip(decoder.layers, said, heard, strict=True):
             alone = hidden.flatten(0, 1).unsqueeze(1)
             key, value = layer.self_attention.remember(alone)
-            keys_said[:, :, step] = key.squeeze(2)
-            values_said[:, :, step] = value.squeeze(2)
+            keys_said.index_copy_(2, place, key.to(keys_said.dtype))
+            values_said.index_copy_(2, place, value.to(values_said.dtype))
             recalled = layer.self_attention.recall(alone, keys_said, values_said, future)
             hidden = layer.self_attention_end(hidden, recalled.view_as(hidden))
             hidden = layer.attention_end(hidden, layer.attention.recall(hidden, keys, values, padding))
