@@ -23,6 +23,7 @@ SUPERVISION_WEIGHT = 0.05  # of each loss beside the critic's
 SOMEWHAT_OPAQUE, CERTAINLY_OPAQUE = -0.98, 0.95
 PADDING = 2  # of the discriminator's convolutions
 SHIFT = 8  # by one part in this many of its width is the person moved on the new background
+FULL_SHAPE = {"image": 512, "width": 64, "shared_blocks": 7, "branch_blocks": 3, "discriminator_width": 64}
 
 
 class Model(TwoPlayerGame):
@@ -31,13 +32,8 @@ class Model(TwoPlayerGame):
     """
 
     PRESETS = {
-        size: Preset(
-            train_batch=batch,
-            eval_batch=batch,
-            shape={"image": 512, "width": 64, "shared_blocks": 7, "branch_blocks": 3, "discriminator_width": 64},
-        )
-        for size, batch in (("full", 1), ("head", 4))
-    } | {
+        "full": Preset(train_batch=1, eval_batch=1, shape=FULL_SHAPE),
+        "head": Preset(train_batch=4, eval_batch=4, shape=FULL_SHAPE),
         "tiny": Preset(
             train_batch=1,
             eval_batch=2,

@@ -13,6 +13,7 @@ BETAS = (0.5, 0.999)
 PENALTY_WEIGHT = 10.0
 RECONSTRUCTION_WEIGHT = 10.0
 CLASSIFICATION_WEIGHT = 1.0
+FULL_SHAPE = {"image": 128, "attributes": 5, "width": 64, "blocks": 6, "halvings": 6, "critic_steps": 5}
 
 
 class Model(TwoPlayerGame):
@@ -23,16 +24,8 @@ class Model(TwoPlayerGame):
     """
 
     PRESETS = {
-        "full": Preset(
-            train_batch=24,
-            eval_batch=24,
-            shape={"image": 128, "attributes": 5, "width": 64, "blocks": 6, "halvings": 6, "critic_steps": 5},
-        ),
-        "head": Preset(
-            train_batch=16,
-            eval_batch=16,
-            shape={"image": 128, "attributes": 5, "width": 64, "blocks": 6, "halvings": 6, "critic_steps": 5},
-        ),
+        "full": Preset(train_batch=24, eval_batch=24, shape=FULL_SHAPE),
+        "head": Preset(train_batch=16, eval_batch=16, shape=FULL_SHAPE),
         "tiny": Preset(
             train_batch=2,
             eval_batch=4,

@@ -14,6 +14,15 @@ WEIGHT_DECAY = 5e-4
 CONFIDENCE = 0.3
 SUPPRESSING_IOU = 0.6
 SMALLEST, LARGEST = 0.05, 0.6  # box of the random truth, as shares of the image
+FULL_SHAPE = {
+    "train_image": (416, 416),
+    "eval_image": (384, 512),
+    "width": 32,
+    "blocks": (1, 2, 8, 8, 4),
+    "classes": 80,
+    "boxes": 8,
+    "candidates": 128,
+}
 
 
 class Model(BenchmarkModel):
@@ -25,21 +34,8 @@ class Model(BenchmarkModel):
     """
 
     PRESETS = {
-        size: Preset(
-            train_batch=train_batch,
-            eval_batch=eval_batch,
-            shape={
-                "train_image": (416, 416),
-                "eval_image": (384, 512),
-                "width": 32,
-                "blocks": (1, 2, 8, 8, 4),
-                "classes": 80,
-                "boxes": 8,
-                "candidates": 128,
-            },
-        )
-        for size, train_batch, eval_batch in (("full", 8, 1), ("head", 16, 8))
-    } | {
+        "full": Preset(train_batch=8, eval_batch=1, shape=FULL_SHAPE),
+        "head": Preset(train_batch=16, eval_batch=8, shape=FULL_SHAPE),
         # 64 pixels leave 2x2 at the last stage: batch normalization then has something to average, also at batch 1
         "tiny": Preset(
             train_batch=2,
