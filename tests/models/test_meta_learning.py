@@ -96,7 +96,11 @@ def test_only_in_training_an_adaptation_has_a_graph():
     learner = softmax_regression(steps=2)
     support, labels, _, _ = regression_tasks()
     assert learner.adapt(support[0], labels[0])["weight"].grad_fn is not None
-    assert learner.eval().adapt(support[0], labels[0])["weight"].grad_fn is None
+    learner.eval()
+    assert learner.adapt(support[0], labels[0])["weight"].grad_fn is None
+    with torch.no_grad():
+        assert learner.adapt(support[0], labels[0])["weight"].grad_fn is None
+        assert learner(support, labels, support).grad_fn is None
 
 
 def test_an_inference_adapts_to_each_task_and_leaves_the_weights_and_their_gradients_alone():

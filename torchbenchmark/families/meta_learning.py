@@ -30,8 +30,10 @@ class MetaLearner(nn.Module):
             answers.append(functional_call(self.network, self.adapt(images, labels), asked))
         return torch.stack(answers)
 
+    @torch.enable_grad()
     def adapt(self, images: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Weights of the network after steps of gradient descent on one task."""
+        """Weights of the network after steps of gradient descent on one task: with gradients also in an inference,
+        which has none outside of here."""
         weights: dict[str, torch.Tensor] = dict(self.network.named_parameters())
         for _ in range(self.steps):
             loss = functional.cross_entropy(functional_call(self.network, weights, images), labels)

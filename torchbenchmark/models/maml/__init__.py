@@ -20,8 +20,6 @@ class Model(BenchmarkModel):
     shapes say how many `train_steps` and `eval_steps` there are, and how many `queries` about each class.
     """
 
-    EVAL_WITHOUT_GRAD = False  # an adaptation needs gradients; its answers have none
-
     PRESETS = {
         "full": Preset(
             train_batch=32, eval_batch=1, shape={"channels": 64, "queries": 15, "train_steps": 5, "eval_steps": 10}
@@ -44,9 +42,6 @@ class Model(BenchmarkModel):
 
     def forward(self) -> torch.Tensor:
         return functional.cross_entropy(self.call_module().flatten(0, 1), self.query_labels.flatten())
-
-    def eval(self) -> tuple[torch.Tensor, ...]:
-        return (self.call_module().detach(),)
 
 
 def build_network(channels: int) -> nn.Sequential:
