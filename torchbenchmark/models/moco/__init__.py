@@ -82,7 +82,8 @@ class MomentumContrast(nn.Module):
         image belongs to which query."""
         if not self.training:
             return self.key_network(images)
-        order = torch.randperm(len(images), device=images.device)
+        # not randperm: inductor of torch 2.13 fails to compile what is indexed by one
+        order = torch.rand(len(images), device=images.device).argsort()
         return self.key_network(images[order])[order.argsort()]
 
     @torch.no_grad()
