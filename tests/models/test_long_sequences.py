@@ -22,10 +22,6 @@ def build(name, test="eval", **options):
     return model(test=test, device="cpu", preset="tiny", **options)
 
 
-def scores(output):
-    return output.logits if hasattr(output, "logits") else output
-
-
 def test_longformer_computes_what_the_librarys_does_where_nothing_is_padding_or_global():
     model = build("hf_Longformer")
     theirs = transformers.LongformerForMaskedLM(copy.deepcopy(model.module.config)).eval()
@@ -172,3 +168,14 @@ def test_hashed_attention_puts_equal_queries_into_the_same_bucket_and_opposite_o
     assert torch.equal(buckets, attention.bucket_of(3 * vectors))
     assert not (buckets == attention.bucket_of(-vectors)).any()
     assert int(buckets.max()) < 16
+
+
+@pytest.mark.parametrize("name", ["hf_Bart", "hf_BigBird", "hf_Longformer", "hf_Reformer"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_an_inference_in_sixteen_bits_is_near_that_in_thirty_two(name, dtype):
+    model = build(name)
+    expected = model.invoke()[0]
+    model.cast(dtype)
+    (ours, *_) = model.invoke()
+    assert ours.dtype == dtype
+    assert (ours.float() - expected).abs().mean() < 0.1 * expected.abs().mean()

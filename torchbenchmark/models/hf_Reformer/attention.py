@@ -83,7 +83,8 @@ class HashedAttention(ChunkedAttention):
         key = look_back(normalized(query) / math.sqrt(self.head_width))
         position = self.in_chunks(order)
         own = position.unsqueeze(-1) == look_back(position).unsqueeze(-2)
-        weights = (query @ key.transpose(-1, -2)).masked_fill(own, OWN_TOKEN).softmax(dim=-1)
+        scores = query @ key.transpose(-1, -2)
+        weights = scores.masked_fill(own, max(OWN_TOKEN, torch.finfo(scores.dtype).min)).softmax(dim=-1)
         context = (weights @ value).flatten(2, 3)
         return self.merge(torch.zeros_like(context).scatter(2, by_token, context)), order
 
