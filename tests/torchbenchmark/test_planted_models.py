@@ -58,7 +58,7 @@ PLANTED = {
     "waits_without_need": ("waits", "nothing is read back"),
     "untrained_without_need": ("updates", "weight are trained"),
 }
-HEALTHY = ("healthy", "healthy_adversaries", "healthy_and_waiting")
+HEALTHY = ("healthy", "healthy_adversaries", "healthy_and_waiting", "healthy_meta_learner")
 
 
 @pytest.fixture(scope="module")

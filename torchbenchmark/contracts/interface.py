@@ -7,8 +7,9 @@ from torchbenchmark.model import as_tensors
 def breaches(case: Case) -> list[str]:
     import torch
 
-    network, inputs = case.build().get_module()
-    with torch.no_grad():
+    model = case.build()
+    network, inputs = model.get_module()
+    with torch.set_grad_enabled(case.test == "train" or not model.EVAL_WITHOUT_GRAD):
         output = network(**inputs) if isinstance(inputs, dict) else network(*inputs)
     tensors = as_tensors(output)
     if not tensors:
