@@ -55,7 +55,6 @@ PLANTED = {
     "every_other_iteration": ("timed unit", "is other work than iteration 1"),
     "result_kept": ("timed unit", "no operator"),
     "two_steps_in_train": ("stages", "train() gives"),
-    "waits_without_need": ("waits", "nothing is read back"),
     "untrained_without_need": ("updates", "weight are trained"),
 }
 HEALTHY = ("healthy", "healthy_adversaries", "healthy_and_waiting", "healthy_meta_learner")

@@ -3,6 +3,8 @@
 import itertools
 from dataclasses import dataclass
 
+import torch
+
 from torchbenchmark.contracts.contract import Case, Contract
 from torchbenchmark.contracts.watching import watch
 from torchbenchmark.model import as_tensors
@@ -59,12 +61,24 @@ def _run(model, size: int) -> Run:
 
     def note(module, args, kwargs) -> None:
         tensors = as_tensors([list(args), kwargs])
-        rows.append(tensors[0].shape[0] if tensors and tensors[0].dim() > 0 else 0)
+        rows.append(_rows_of(tensors[0]) if tensors else 0)
 
     hook = model.get_module()[0].register_forward_pre_hook(note, with_kwargs=True)
     seen = watch(model, model.invoke, warm=0, iterations=1)
     hook.remove()
     return Run(size, sum(rows), len(rows), seen.elements)
+
+
+def _rows_of(tensor: torch.Tensor) -> int:
+    """The leading dimension, times what torch.func.vmap has hidden: a call with one sample may be one for each."""
+    rows = tensor.shape[0] if tensor.dim() > 0 else 1
+    functorch = torch._C._functorch
+    while functorch.is_functorch_wrapped_tensor(tensor):
+        inner = functorch.get_unwrapped(tensor)
+        if functorch.is_batchedtensor(tensor):
+            rows *= inner.shape[functorch.maybe_get_bdim(tensor)]
+        tensor = inner
+    return rows
 
 
 def _growth(runs: list[Run]) -> str | None:
