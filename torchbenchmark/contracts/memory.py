@@ -1,6 +1,9 @@
 """What an instance has taken is given back when it is gone: nothing of it stays in the process."""
 
+import functools
 import gc
+import sys
+import types
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -20,6 +23,9 @@ def breaches(case: Case) -> list[str]:
     try:
         storages = _live(case)
         gc.collect()
+        if not all(storage.expired() for storage in storages.values()):
+            _clear_caches_of_libraries()
+            gc.collect()
         alive = sorted(path for path, storage in storages.items() if not storage.expired())
     finally:
         gc.unfreeze()
@@ -56,11 +62,21 @@ def _live(case: Case) -> dict[str, StorageWeakRef]:
     return {path: StorageWeakRef(one.untyped_storage()) for path, one in tensors.items() if one.layout == torch.strided}
 
 
+def _clear_caches_of_libraries() -> None:
+    """What functools.lru_cache keeps for a library is bounded, and none of the model's: torch.ao keeps networks so."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("torch.") and isinstance(module, types.ModuleType):
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
+
+
 def _on_gpu(case: Case) -> list[str]:
     allocated = []
     for _ in range(2):  # what the first one leaves is the libraries' own
         storages = _live(case)
         del storages
+        _clear_caches_of_libraries()
         gc.collect()
         torch.cuda.synchronize()
         allocated.append(torch.cuda.memory_allocated())
