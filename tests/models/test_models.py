@@ -12,6 +12,8 @@ from published import PUBLISHED
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from torchbenchmark.contracts import places
+from torchbenchmark.contracts.contract import NotJudged
 from torchbenchmark.contracts.watching import watch
 from torchbenchmark.model import BenchmarkModel, as_tensors
 from torchbenchmark.registry import Registry, load_suite
@@ -47,6 +49,16 @@ def test_a_model_is_used_the_way_upstream_uses_it():
 @every_test
 def test_a_model_keeps_its_contracts(name, test):
     assert what_is_broken(case_of(name, test, "cpu", "tiny")) == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MODELS)
+@every_test
+def test_at_the_full_size_too_all_that_is_computed_lies_on_the_device_of_the_test(name, test):
+    try:
+        assert places.CONTRACT.breaches(case_of(name, test, "cpu", "tiny", full_too=True)) == []
+    except NotJudged as reason:
+        pytest.skip(str(reason))
 
 
 @every_model

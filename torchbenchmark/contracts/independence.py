@@ -19,15 +19,15 @@ _CODE = (types.ModuleType, types.FunctionType, type, staticmethod, classmethod, 
 
 
 def breaches(case: Case) -> list[str]:
-    first, second = case.build(), case.build()
+    first = case.build()
+    state = _state_beside_instances(type(first))
+    second = case.build()
     ours, theirs = held_by(first), held_by(second)
     if shared := _shared(ours, theirs):
         return [f"two instances share {listed(shared)}; make it in setup(), and keep it in attributes of self"]
     before = {path: tensor.detach().clone() for path, tensor in theirs.tensors.items()}
-    state = _state_beside_instances(type(first))
     for _ in range(ITERATIONS):
         first.invoke()
-    case.build()
     if changed := [path for path, was in before.items() if not _same(theirs.tensors[path], was)]:
         return [f"iterations of one instance change {listed(changed)} of another; share nothing between them"]
     now = _state_beside_instances(type(first))
