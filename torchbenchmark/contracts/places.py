@@ -48,7 +48,7 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
             )
     if found:
         return found  # what is computed from them lies there too
-    seen = watched(case, device, preset)
+    seen = watched(case, device, preset, fresh=model)
     if seen.elsewhere:
         found.append(f"computed {where} {counted(seen.elsewhere)}; compute on self.device")
     elif seen.problem is not None and not (seen.copies or seen.reads):

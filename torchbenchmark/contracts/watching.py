@@ -52,15 +52,15 @@ class Seen:
     problem: Exception | None = None  # an iteration ended with it
 
 
-def watched(case: Case, device: str, preset: str) -> Seen:
-    """What is seen of a fresh instance there; each is watched once.
+def watched(case: Case, device: str, preset: str, fresh: BenchmarkModel | None = None) -> Seen:
+    """What is seen of a fresh instance there, which may be given; each is watched once.
 
     At the size `full` on the device `meta` a training that has stages is its forward pass: the rest of a step is the
     same code at every size.
     """
     key = (device, preset)
     if key not in case.watched:
-        model = case.build(device=device, preset=preset)
+        model = fresh or case.build(device=device, preset=preset)
         staged = case.test == "train" and type(model).forward is not BenchmarkModel.forward
         forward_only = staged and device == "meta" and preset != case.preset
         case.watched[key] = watch(model, model.call_module if forward_only else model.invoke)
