@@ -72,6 +72,9 @@ def run(
         list[str] | None,
         typer.Option("--batch-size", help="These batch sizes, not the suite's; `default` is the model's own. *"),
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Sizes of the models, not the suite's: full, head or tiny.")
+    ] = None,
     filter: Annotated[
         list[str] | None, typer.Option("--filter", help="Only tests whose id or model this glob matches. *")
     ] = None,
@@ -137,6 +140,7 @@ def run(
                     batch_sizes=tuple(map(parse_batch_size, batch_size or ())),
                     tiers=tuple(tier or ()),
                     exclude=tuple(exclude or ()),
+                    presets=() if preset is None else (preset,),
                 ),
                 rounds=rounds,
                 processes=processes,

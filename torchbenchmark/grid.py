@@ -1,7 +1,7 @@
 """What of a suite's grid a run measures, and why the rest is left out.
 
-Options replace the suite's backends, precisions, batch sizes and kinds of test; then filters, tiers and exclusions
-narrow the product.
+Options replace the suite's size, backends, precisions, batch sizes and kinds of test; then filters, tiers and
+exclusions narrow the product.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import get_args
 
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import MAX_BATCH_SIZE, PRECISIONS, TESTS, Experiment
+from torchbenchmark.experiment import MAX_BATCH_SIZE, PRECISIONS, PRESETS, TESTS, Experiment
 from torchbenchmark.registry import Registry, Suite, Tier, matches, select
 
 DEFAULT_BATCH = "default"  # the model's own batch size, as in a suite's YAML
@@ -26,12 +26,14 @@ class GridOptions:
     batch_sizes: tuple[str | int, ...] = ()
     tiers: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()  # globs
+    presets: tuple[str, ...] = ()  # one at most: a suite has one size
 
     def __post_init__(self) -> None:
         for option, given, known in (
             ("test", self.tests, TESTS),
             ("backend", self.backends, tuple(BACKENDS)),
             ("precision", self.precisions, PRECISIONS),
+            ("preset", self.presets, PRESETS),
         ):
             for value in given:
                 if value not in known:
@@ -51,9 +53,14 @@ class GridOptions:
                 ("batch-size", self.batch_sizes),
                 ("tier", self.tiers),
                 ("exclude", self.exclude),
+                ("preset", self.presets),
             )
             for value in given
         )
+
+    def sized(self, suite: Suite) -> Suite:
+        """The suite at the size that the options ask for: the same tests at another one, of which none is left out."""
+        return suite.model_copy(update={"preset": self.presets[0]}) if self.presets else suite
 
     def applied_to(self, suite: Suite) -> Suite:
         """The suite with the grid that the options ask for."""
@@ -63,7 +70,7 @@ class GridOptions:
             "precisions": self.precisions,
             "batch_sizes": self.batch_sizes,
         }
-        return suite.model_copy(update={field: values for field, values in changes.items() if values})
+        return self.sized(suite).model_copy(update={field: values for field, values in changes.items() if values})
 
     def why_not(self, experiment: Experiment) -> str | None:
         """Which option leaves out an experiment of the suite's own grid, or None."""
@@ -113,7 +120,7 @@ def choose(
     asked_for = registry.experiments(options.applied_to(suite), [device])
     left_out = {
         experiment: reason
-        for experiment in registry.experiments(suite, [device])
+        for experiment in registry.experiments(options.sized(suite), [device])
         if (reason := options.why_not(experiment)) is not None
     }
     filtered = set(select(asked_for, filters))

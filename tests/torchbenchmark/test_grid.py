@@ -43,6 +43,19 @@ def test_backends_and_precisions_that_are_named_take_the_place_of_the_suites():
     ]
 
 
+def test_a_size_that_is_asked_for_is_that_of_every_test_and_leaves_none_out():
+    given = suite(models=["dlrm"], tests=["train", "eval"], preset="full")
+    choice = choose(Registry(), given, "cpu", options=GridOptions(presets=("tiny",)))
+    assert [test.id for test in choice.tests] == [
+        "test_train[dlrm-cpu-eager-tiny]",
+        "test_eval[dlrm-cpu-eager-tiny]",
+    ]
+    assert choice.left_out == {}
+    assert GridOptions(presets=("tiny",)).words == ("--preset tiny",)
+    with pytest.raises(BenchmarkError, match=r"--preset 'huge': use full, head, tiny"):
+        GridOptions(presets=("huge",))
+
+
 def test_batch_sizes_may_be_the_models_own_and_numbers():
     assert chosen(suite(models=["dlrm"]), batch_sizes=("default", 8)) == [
         "test_eval[dlrm-cpu-eager-tiny]",

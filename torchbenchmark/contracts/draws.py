@@ -18,16 +18,19 @@ DROPOUT = frozenset(
     }
 )
 
+AT_WILL = "?"  # behind the name of an operator that some versions of a library use and others do not
+
 
 def breaches(case: Case) -> list[str]:
     seen = watched_here(case)
-    declared = set(case.declared.draws)
-    allowed = declared | (DROPOUT if declared & DROPOUT else set())
+    at_will = {name.removesuffix(AT_WILL) for name in case.declared.draws if name.endswith(AT_WILL)}
+    declared = set(case.declared.draws) - {name + AT_WILL for name in at_will}
+    allowed = declared | at_will | (DROPOUT if declared & DROPOUT else set())
     found = []
     if surplus := {name: number for name, number in seen.drawn.items() if name not in allowed}:
         found.append(
             f"an iteration draws with {counted(surplus)}; make the data in setup(), or declare it: "
-            f"`draws: {{{case.test}: [{', '.join(sorted({*declared, *surplus}))}]}}`"
+            f"`draws: {{{case.test}: [{', '.join(sorted({*case.declared.draws, *surplus}))}]}}`"
         )
     if seen.drawn_on_host:
         found.append(
