@@ -1,5 +1,6 @@
 """Two instances of a test do the same: to the bit on the CPU, within the tolerance on a GPU, where sums may be taken in
-an order that the device chooses."""
+an order that the device chooses. There, of a training only the first loss is compared: an optimizer makes whole steps of
+what is rounded differently in its gradients."""
 
 import torch
 
@@ -34,7 +35,8 @@ def breaches(case: Case) -> list[str]:
 def _outputs(case: Case) -> list[torch.Tensor]:
     """Of the first iterations of a fresh instance."""
     model = case.build()
-    return [tensor.detach().clone() for _ in range(ITERATIONS) for tensor in model.invoke()]
+    iterations = 1 if case.test == "train" and case.device != "cpu" else ITERATIONS
+    return [tensor.detach().clone() for _ in range(iterations) for tensor in model.invoke()]
 
 
 def _equal(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:

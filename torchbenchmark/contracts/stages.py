@@ -1,4 +1,7 @@
-"""forward, backward and optimizer_step, after zeroing, are what train() does: mixed precision scales between them."""
+"""forward, backward and optimizer_step, after zeroing, are what train() does: mixed precision scales between them.
+
+What the optimizer made of a step shows in the next loss; on the CPU, where that is the same to the bit.
+"""
 
 import torch
 
@@ -9,17 +12,18 @@ STEPS = 2
 
 
 def breaches(case: Case) -> list[str]:
+    steps = STEPS if case.device == "cpu" else 1
     staged = case.build()
     if type(staged).forward is BenchmarkModel.forward:
         return []
     torch.manual_seed(SEED)
     try:
-        losses = [_by_stages(staged) for _ in range(STEPS)]
+        losses = [_by_stages(staged) for _ in range(steps)]
     except NotImplementedError:
         return []
     whole = case.build()
     torch.manual_seed(SEED)
-    expected = [whole.invoke()[0] for _ in range(STEPS)]
+    expected = [whole.invoke()[0] for _ in range(steps)]
     for step, (one, other) in enumerate(zip(losses, expected, strict=True), start=1):
         if not _close(case, one, other):
             return [

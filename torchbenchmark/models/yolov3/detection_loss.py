@@ -66,17 +66,22 @@ def scale_loss(raw: torch.Tensor, truth: Truth, anchors: torch.Tensor) -> torch.
 
 def iou_of_sizes(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """Of boxes that lie over each other with a corner in common; the last dimension is width and height."""
-    both = torch.minimum(first, second).prod(dim=-1)
-    return both / (first.prod(dim=-1) + second.prod(dim=-1) - both + TINY)
+    both = area(torch.minimum(first, second))
+    return both / (area(first) + area(second) - both + TINY)
 
 
 def generalized_iou(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """Of boxes given by centre and size: IoU less the share of their common hull that neither covers, from -1 to 1."""
     (low, high), (other_low, other_high) = corners(first), corners(second)
-    both = (torch.minimum(high, other_high) - torch.maximum(low, other_low)).clamp(min=0).prod(dim=-1)
-    hull = (torch.maximum(high, other_high) - torch.minimum(low, other_low)).prod(dim=-1) + TINY
-    union = (high - low).prod(dim=-1) + (other_high - other_low).prod(dim=-1) - both + TINY
+    both = area((torch.minimum(high, other_high) - torch.maximum(low, other_low)).clamp(min=0))
+    hull = area(torch.maximum(high, other_high) - torch.minimum(low, other_low)) + TINY
+    union = area(high - low) + area(other_high - other_low) - both + TINY
     return both / union - (hull - union) / hull
+
+
+def area(sizes: torch.Tensor) -> torch.Tensor:
+    """Of boxes by width and height. Not `prod`, whose backward pass asks the device whether a factor is 0."""
+    return sizes[..., 0] * sizes[..., 1]
 
 
 def corners(boxes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
