@@ -10,7 +10,7 @@ from torchbenchmark.terminal import new_app, run_app
 
 # Where `register` adds them, in the order of the help.
 OWNERS: dict[str, tuple[str, ...]] = {
-    "torchbenchmark.cli": ("install", "run", "list", "ab", "compare", "profile", "doctor"),
+    "torchbenchmark.cli": ("install", "run", "list", "ab", "compare", "profile", "doctor", "check-models"),
     "bot.build": ("build", "builds"),
     "bot.canary": ("canary",),
     "score.cli": ("score",),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
@@ -68,7 +68,9 @@ def list_models(
 
 
 def print_models(entries: Iterable[ModelEntry]) -> None:
-    table = Table("model", "domain", "tests", "devices", "presets", "tier", "what it is")
+    entries = list(entries)
+    longest = max((len(entry.name) for entry in entries), default=0)  # a name that is cut cannot be copied
+    table = Table(Column("model", min_width=longest), "domain", "tests", "devices", "presets", "tier", "what it is")
     for entry in entries:
         about = entry.metadata
         table.add_row(

@@ -36,10 +36,19 @@ def default_batches(source: bytes) -> dict[str, dict[str, int]]:
     """The default batch size by kind of test and preset, as a model's source states it: that is read and not run, which
     would need torch. One that is computed is missing."""
     found: dict[str, dict[str, int]] = {}
-    for node in ast.walk(ast.parse(source)):
+    module = ast.parse(source)
+    named = {
+        target.id: node.value
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(module):
         if not (isinstance(node, ast.Assign) and "PRESETS" in map(ast.unparse, node.targets)):
             continue
         for preset, made in zip(getattr(node.value, "keys", ()), getattr(node.value, "values", ()), strict=True):
+            made = named.get(made.id) if isinstance(made, ast.Name) else made
             for keyword in getattr(made, "keywords", ()):
                 test = {"train_batch": "train", "eval_batch": "eval"}.get(keyword.arg)
                 if test and isinstance(preset, ast.Constant) and isinstance(keyword.value, ast.Constant):

@@ -88,7 +88,8 @@ def test_a_suite_plans_both_tests_of_its_models(suite, preset):
     expected = {f"test_{test}[{name}-cpu-eager{suffix}]" for name in loaded.models for test in ("train", "eval")}
     assert {experiment.id for experiment in planned} == expected
     for experiment in planned:
-        assert registry.model(experiment.model).unsupported_reason(experiment) is None
+        entry = registry.model(experiment.model)
+        assert (entry.unsupported_reason(experiment) is None) == (experiment.test in entry.metadata.tests)
 
 
 def test_the_suite_of_version_one_holds_every_built_in_model_of_the_published_taxonomy():

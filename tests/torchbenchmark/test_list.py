@@ -154,6 +154,13 @@ def test_the_batch_sizes_that_are_read_are_those_of_the_model(name):
     }
 
 
+def test_a_size_that_has_a_name_of_its_own_in_the_module_is_read_there():
+    source = (
+        b"V1 = Preset(train_batch=4, eval_batch=1)\nclass Model:\n    PRESETS = {'full': V1, 'head': V1, 'tiny': V2}"
+    )
+    assert default_batches(source) == {"train": {"full": 4, "head": 4}, "eval": {"full": 1, "head": 1}}
+
+
 def test_a_batch_size_that_is_computed_or_inherited_is_not_guessed():
     assert default_batches(b"PRESETS = {'tiny': Preset(train_batch=2 * 2, eval_batch=3)}") == {"eval": {"tiny": 3}}
     assert default_batches(b"class Model(Original):\n    PRESETS = Original.PRESETS") == {}

@@ -1,6 +1,7 @@
 """Two instances of a test do the same: to the bit on the CPU, within the tolerance on a GPU, where sums may be taken in
-an order that the device chooses. There, of a training only the first loss is compared: an optimizer makes whole steps of
-what is rounded differently in its gradients."""
+an order that the device chooses. There only the first loss of a training is compared: an optimizer makes whole steps of
+gradients that are rounded differently.
+"""
 
 import torch
 

@@ -9,7 +9,7 @@ from torchbenchmark.model import BenchmarkModel, Preset
 
 LEARNING_RATE = 1e-4
 FULL = {"mels": 40, "frames": 50, "utterances": 2, "hidden": 768, "width": 256, "layers": 3}
-BATCHES = {"train_batch": 32, "eval_batch": 64}  # 32 speakers with two utterances each, and 64 utterances
+V1 = Preset(train_batch=32, eval_batch=64, shape=FULL)  # 32 speakers with two utterances each, and 64 utterances
 
 
 class Model(BenchmarkModel):
@@ -20,8 +20,8 @@ class Model(BenchmarkModel):
     """
 
     PRESETS = {
-        "full": Preset(**BATCHES, shape=FULL),
-        "head": Preset(**BATCHES, shape=FULL),
+        "full": V1,
+        "head": V1,
         "tiny": Preset(
             train_batch=8,
             eval_batch=16,
