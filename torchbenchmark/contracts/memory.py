@@ -67,7 +67,8 @@ def _clear_caches_of_libraries() -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("torch.") and isinstance(module, types.ModuleType):
             for value in list(vars(module).values()):
-                if isinstance(value, functools._lru_cache_wrapper):
+                # Not isinstance(), which asks a deprecated name for its class, and is warned.
+                if type(value) is functools._lru_cache_wrapper:
                     value.cache_clear()
 
 
