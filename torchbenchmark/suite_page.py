@@ -42,7 +42,7 @@ stay as they are while `v1` grows:
 - **size**: `full` has the shapes of the V1 branch, `head` those of the published harness today, `tiny` runs anywhere in
   about a second. The numbers are the batches of a training step and of an inference; on a GPU that is named, the size
   `head` has another ([grid.md](grid.md#batch-sizes)).
-- **tier**: how long a process takes at the size `full` on one large GPU: `short` some 2 s, `medium` up to some 6 s,
+- **tier**: how long a process takes at the size `full` on one large GPU: `short` under 4 s, `medium` under 8 s,
   `long` more.
 - **not as V1**: where the workload is not that of the published score, mostly because a mistake there is mended.
 """
