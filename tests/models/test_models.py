@@ -51,6 +51,18 @@ def test_a_model_keeps_its_contracts(name, test):
     assert what_is_broken(case_of(name, test, "cpu", "tiny")) == {}
 
 
+@every_model
+@every_test
+def test_the_operations_of_an_iteration_can_be_counted(name, test):
+    """The counter hooks the modules' inputs, which it refuses where a backward pass computes a network again."""
+    if test not in Registry().model(name).metadata.tests:
+        pytest.skip(f"{name} has no test {test!r}")
+    model = build(name, test)
+    with FlopCounterMode(display=False) as counter:
+        model.invoke()
+    assert counter.get_total_flops() >= 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 @every_test
