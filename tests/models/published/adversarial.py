@@ -55,7 +55,6 @@ PUBLISHED = {
         (1, 3, 256, 256),
         {"lr": 2e-4, "betas": (0.5, 0.999), "weight_decay": 0},
         cyclegan(),
-        frozenset({"rand", "randint"}),
     ),
     "pytorch_stargan": Published(
         8_430_528,
@@ -63,7 +62,6 @@ PUBLISHED = {
         (24, 3, 128, 128),
         {"lr": 1e-4, "betas": (0.5, 0.999), "weight_decay": 0},
         stargan(),
-        frozenset({"rand"}),
     ),
     "Background_Matting": Published(
         matting_parameters(),

@@ -2,7 +2,7 @@
 
 import itertools
 
-from published.facts import DROPOUT, Published
+from published.facts import Published
 
 ITEMS, WIDTHS = 15178, (512, 512, 1024)
 LAYERS = [*itertools.pairwise((ITEMS, *WIDTHS)), *itertools.pairwise((*WIDTHS[::-1], ITEMS))]
@@ -14,6 +14,5 @@ PUBLISHED = {
         (1, ITEMS),
         {"lr": 0.005, "momentum": 0.9, "weight_decay": 0},
         sum(inputs * outputs for inputs, outputs in LAYERS),
-        DROPOUT,
     )
 }

@@ -1,11 +1,10 @@
 """What is published of the models of V1: the sizes of their networks, and V1's batches, inputs and optimizers."""
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 ADAM = {"lr": 1e-3, "betas": (0.9, 0.999), "weight_decay": 0}
 SGD_OF_TIMM = {"lr": 1e-4, "momentum": 0.9, "weight_decay": 1e-4}
-DROPOUT = frozenset({"native_dropout", "bernoulli_"})  # one for layers, one inside of attention, by version of torch
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,6 @@ class Published:
     eval_input: tuple[int, ...]
     optimizer: Mapping[str, object]
     multiplications: float | None = None  # of one inference, in convolutions and matrix products; None if unpublished
-    random_operators: Set[str] = field(default=frozenset())  # what a training step draws with
 
 
 def image_classifier(
@@ -26,8 +24,7 @@ def image_classifier(
     *,
     train_batch: int,
     optimizer: Mapping[str, object],
-    random_operators: Set[str] = frozenset(),
 ) -> Published:
     """One trained on `train_batch` images of 224 x 224, and asked about one."""
     image = (3, 224, 224)
-    return Published(parameters, (train_batch, *image), (1, *image), optimizer, multiplications, random_operators)
+    return Published(parameters, (train_batch, *image), (1, *image), optimizer, multiplications)

@@ -56,7 +56,6 @@ PUBLISHED = {
         (1, 9, 84, 84),
         ADAM,
         drq_act_multiplications(),
-        frozenset({"randint", "randn_like"}),
     ),
     "maml": Published(meta_learned_network(3, 3, 3, 2), (32, 5, 1, 28, 28), (1, 5, 1, 28, 28), ADAM),
     "maml_omniglot": Published(meta_learned_network(3, 3, 3), (32, 5, 1, 28, 28), (5, 1, 28, 28), ADAM),
@@ -67,6 +66,5 @@ PUBLISHED = {
         (32, 3, 224, 224),
         {"lr": 0.03, "momentum": 0.9, "weight_decay": 1e-4},
         32 * (2 * (4.089e9 - 2048 * 1000 + 2048 * 128) + 128 * 32000),
-        frozenset({"rand"}),
     ),
 }

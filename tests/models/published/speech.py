@@ -1,6 +1,6 @@
 """Speech and sound, and the frames of a film."""
 
-from published.facts import ADAM, DROPOUT, Published
+from published.facts import ADAM, Published
 
 
 def lstm(inputs: int, hidden: int) -> int:
@@ -86,14 +86,12 @@ PUBLISHED = {
         (4, 5, 2, 135576),
         ADAM | {"lr": 3e-4},
         demucs_multiplications(32, songs=4, lengths=(22868, 5716, 1428, 356, 88, 21)),
-        frozenset({"randint", "rand"}),
     ),
     "speech_transformer": Published(
         SPEECH_TRANSFORMER,
         (16, 240, 320),
         (1, 97, 320),
         {"betas": (0.9, 0.98), "eps": 1e-9, "weight_decay": 0},
-        random_operators=DROPOUT,
     ),
     "tts_angular": Published(
         speaker_encoder(),

@@ -1,6 +1,6 @@
 """The models of text in plain torch, and the grammar. Their numbers are counted by hand: nobody has published them."""
 
-from published.facts import DROPOUT, Published
+from published.facts import Published
 from published.first_models import transformer_layer
 
 
@@ -62,12 +62,12 @@ def grammar(vocabulary: int = 5000, symbols: int = 30, width: int = 256, batch: 
 
 PUBLISHED = {
     "BERT_pytorch": Published(
-        bert_parameters(), (64, 128), (64, 128), {"betas": (0.9, 0.999), "weight_decay": 0.01}, bert(), DROPOUT
+        bert_parameters(), (64, 128), (64, 128), {"betas": (0.9, 0.999), "weight_decay": 0.01}, bert()
     ),
     "attention_is_all_you_need_pytorch": Published(
-        transformer_parameters(), (128, 30), (128, 30), {"betas": (0.9, 0.98), "eps": 1e-9}, transformer(), DROPOUT
+        transformer_parameters(), (128, 30), (128, 30), {"betas": (0.9, 0.98), "eps": 1e-9}, transformer()
     ),
-    "fastNLP": Published(95_812 * 64 + linear(64, 4), (32,), (32,), {"lr": 4.0, "momentum": 0}, 32 * 64 * 4, DROPOUT),
+    "fastNLP": Published(95_812 * 64 + linear(64, 4), (32,), (32,), {"lr": 4.0, "momentum": 0}, 32 * 64 * 4),
     "pytorch_struct": Published(
         grammar_parameters(), (100, 29), (100, 29), {"lr": 1e-3, "betas": (0.75, 0.999)}, grammar()
     ),

@@ -1,6 +1,6 @@
 """The models that timm and transformers have, beside the first ones."""
 
-from published.facts import ADAM, DROPOUT, SGD_OF_TIMM, Published, image_classifier
+from published.facts import ADAM, SGD_OF_TIMM, Published, image_classifier
 from published.first_models import transformer_layer
 
 NFNET_IMAGE = 192  # its publication counts at 256 pixels
@@ -61,9 +61,9 @@ PUBLISHED = {
     "timm_resnest": image_classifier(10_611_688, None, train_batch=64, optimizer=SGD_OF_TIMM),
     "timm_vovnet": image_classifier(22_600_296, None, train_batch=64, optimizer=SGD_OF_TIMM),
     "hf_Albert": Published(11_221_680, (8, 512), (1, 512), ADAM, albert()),
-    "hf_DistilBert": Published(66_985_530, (8, 512), (1, 512), ADAM, distilbert(), DROPOUT),
-    "hf_Bart": Published(139_420_416, (4, 512), (1, 512), ADAM, bart(), DROPOUT | {"rand"}),
-    "hf_Longformer": Published(148_711_257, (2, 1024), (1, 4096), ADAM, longformer(), DROPOUT),
-    "hf_BigBird": Published(128_111_286, (2, 1024), (1, 4096), ADAM, bigbird(), DROPOUT),
-    "hf_Reformer": Published(5_975_872, (8, 4096), (1, 4096), ADAM, reformer(), DROPOUT),
+    "hf_DistilBert": Published(66_985_530, (8, 512), (1, 512), ADAM, distilbert()),
+    "hf_Bart": Published(139_420_416, (4, 512), (1, 512), ADAM, bart()),
+    "hf_Longformer": Published(148_711_257, (2, 1024), (1, 4096), ADAM, longformer()),
+    "hf_BigBird": Published(128_111_286, (2, 1024), (1, 4096), ADAM, bigbird()),
+    "hf_Reformer": Published(5_975_872, (8, 4096), (1, 4096), ADAM, reformer()),
 }
