@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from torchbenchmark import check_models, doctor
 from torchbenchmark.builds import cli as build_commands
@@ -199,7 +199,7 @@ def _run_one(request: RunRequest, out: Path, *, resume: bool, python: Path | Non
             console.print(f"stopped; go on with: torchbench run --out {out} --resume", markup=False)
         raise
     print_run(done)
-    console.print(f"records: {escape(str(out))}")
+    console.print(f"records: {out}")
     return EXIT_BROKEN if any(record.status.failed for record in done.records) else EXIT_CLEAN
 
 
@@ -257,7 +257,7 @@ def print_outlook(request: RunRequest, outlook: Sequence[Outlook]) -> None:
     table = Table("test", "would be", "why")
     for one in outlook:
         style = "green" if one.fate is Fate.MEASURED else "dim"
-        table.add_row(escape(one.test), f"[{style}]{one.fate}", escape(one.reason))
+        table.add_row(one.test, Text(one.fate, style), one.reason)
     print_table(table)
     counts = Counter(one.fate for one in outlook)
     told = ", ".join(f"{counts[fate]} {fate}" for fate in Fate if counts[fate])
@@ -271,7 +271,7 @@ def print_run(run: Run) -> None:
     for record in sorted(run.records, key=lambda record: record.test):
         style = "green" if record.status is Status.OK else STYLES.get(record.status, "red")
         cells = [show(record) if record.status is Status.OK else "-" for show in columns.values()]
-        table.add_row(escape(record.test), f"[{style}]{record.status}", *cells, str(len(record.processes)))
+        table.add_row(record.test, Text(record.status, style), *cells, str(len(record.processes)))
     print_table(table)
     counts = ", ".join(f"{count} {status}" for status, count in run.counts().items() if count)
     console.print(f"planned {len(run.header.plan)}, delivered {len(run.records)}: {counts}")
@@ -342,7 +342,7 @@ class TerminalReporter:
 
     def __init__(self) -> None:
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -372,7 +372,7 @@ class TerminalReporter:
         console.print(f"round {number} of {rounds}: starting the build's interpreter")
 
     def measuring(self, test: str) -> None:
-        self.bar.update(self.task, description=escape(test))
+        self.bar.update(self.task, description=test)
 
     def measured(self, test: str, process: Process) -> None:
         self.bar.advance(self.task)
@@ -380,15 +380,15 @@ class TerminalReporter:
             told = f"{process.channels['latency'].median * 1e3:.3f} ms"
             if (kernels := process.channels.get("gpu_time")) is not None:
                 told += f", kernels {kernels.median * 1e3:.3f} ms"
-            console.print(f"  {escape(test)}: {told} ({process.seconds:.1f} s)")
+            console.print(f"  {test}: {told} ({process.seconds:.1f} s)")
 
     def decided(self, record: Record) -> None:
         if record.status is not Status.OK:
             style = STYLES.get(record.status, "red")
-            console.print(f"  {escape(record.test)}: [{style}]{record.status}[/], {escape(record.reason)}")
+            console.print(Text.assemble(f"  {record.test}: ", (record.status, style), f", {record.reason}"))
 
     def note(self, text: str) -> None:
-        console.print(f"  note: {escape(text)}", style="yellow")
+        console.print(f"  note: {text}", style="yellow")
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from typing import Annotated
 import typer
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from torchbenchmark import environment
 from torchbenchmark.errors import BenchmarkError
@@ -255,8 +255,8 @@ def _run(command: Sequence[str]) -> bool:
 def _print(findings: Sequence[Finding], python: Path) -> None:
     table = Table("model", "can run", "why")
     for finding in findings:
-        answer = f"[green]on {', '.join(finding.devices)}" if finding.can_run else "[red]no"
-        table.add_row(escape(finding.model), answer, escape("; ".join(finding.problems) or finding.note))
+        answer = Text(f"on {', '.join(finding.devices)}", "green") if finding.can_run else Text("no", "red")
+        table.add_row(finding.model, answer, "; ".join(finding.problems) or finding.note)
     print_table(table)
     console.print(
         f"{sum(finding.can_run for finding in findings)} of {len(findings)} can run in {python}", markup=False

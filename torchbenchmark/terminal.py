@@ -30,7 +30,8 @@ _WIDEST = 10_000  # columns; more than any table here needs
 
 
 class _CleanConsole(Console):
-    """What is shown may be foreign: a path, a reason, a file of somebody else. None of it commands the terminal."""
+    """What is shown may be foreign: a path, a reason, a file of somebody else. None of it commands the terminal, and
+    none is markup, in a cell of a table neither: `[resnet18-cpu-eager]` would be taken for a style, and left out."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -47,7 +48,12 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     terminal = stream is not None and stream.isatty()  # None where it was closed at the start
     return _CleanConsole(
-        stderr=stderr, highlight=False, emoji=False, width=None if terminal else LOG_WIDTH, soft_wrap=not terminal
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=None if terminal else LOG_WIDTH,
+        soft_wrap=not terminal,
     )
 
 

@@ -117,6 +117,7 @@ def test_processes_of_several_runs_are_held_against_each_other(torchbench, saved
 def test_tests_above_the_limit_are_listed_by_name(torchbench, saved):
     path = saved(run_of(*LATENCIES))
     _, out, _ = torchbench(path)
+    assert [line.split()[0] for line in out.splitlines() if "%  " in line] == [LOOSE, STEADY, LOOSE]
     assert f"latency: 1 test of 2 above 7%: {LOOSE}" in out and "gpu_time: 0 tests of 1 above 7%\n" in out
     _, out, _ = torchbench(path, "--limit", 0.01, "--channel", "latency")
     assert f"latency: 2 tests of 2 above 1%: {LOOSE}, {STEADY}" in out and "gpu_time" not in out

@@ -196,3 +196,16 @@ def test_a_reader_that_goes_away_is_broken_and_not_taken_for_a_regression():
     ended = shell("{} | true; exit ${{PIPESTATUS[0]}}")
     assert ended.returncode in (0, 2), ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_brackets_are_no_markup_neither_in_a_line_nor_in_a_cell_or_the_heading_of_a_table(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console.print("at test_eval[resnet18-cpu-eager]: closed [/x]")
+    table = Table("test [s]", "why [/y]")
+    table.add_row("test_eval[resnet18-cpu-eager]", "too slow [/here]")
+    print_table(table)
+    told = capsys.readouterr().out
+    assert told.startswith("at test_eval[resnet18-cpu-eager]: closed [/x]\n")
+    for cell in ("test [s]", "why [/y]", " test_eval[resnet18-cpu-eager] ", "too slow [/here]"):
+        assert cell in told

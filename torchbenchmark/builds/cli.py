@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from torchbenchmark.builds.build_address import parse_address
@@ -142,7 +141,7 @@ def list_command(cache: CacheOption = None) -> None:
             f"{item.bytes / _GIB:.2f}",
             f"{item.used:%Y-%m-%d %H:%M}",
             in_use,
-            escape(names.get(item.key, "")),
+            names.get(item.key, ""),
         )
     print_table(table)
     total = sum(item.bytes for item in there) / _GIB
