@@ -1,8 +1,8 @@
 """The default batch size of a model on a named GPU: at the preset `head`, whose shapes were tuned by hand for some
 GPUs.
 
-A GPU is named as far as it needs to be: `NVIDIA A100` means every card whose name begins so, and of several such
-names the longest counts. Cards are compared as a machine's class writes them, for that is in the header of every
+A GPU is named as far as it needs to be: `NVIDIA A100` means every card whose name begins with these words, so no
+A1000, and of several such names the longest counts. Cards are compared as a machine's class writes them, for that is in the header of every
 file.
 """
 
@@ -35,5 +35,5 @@ def batch_on_gpu(
     if gpu is None or experiment.device != "cuda" or experiment.preset != PRESET or experiment.batch_size is not None:
         return None
     named = {class_slug(name): sizes for name, sizes in batches.items()}
-    fitting = [name for name in named if gpu.startswith(name) and experiment.test in named[name]]
+    fitting = [name for name in named if f"{gpu}-".startswith(f"{name}-") and experiment.test in named[name]]
     return named[max(fitting, key=len)][experiment.test] if fitting else None

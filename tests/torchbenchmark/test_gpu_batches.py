@@ -40,6 +40,8 @@ def head(test="eval", device="cuda", **changes):
         (head(), "cuda-nvidia-h200-x1-t4", 512),
         (head("train"), "cuda-nvidia-h200-x1-t4", None),
         (head(), "cuda-nvidia-a10-x1-t4", None),
+        (head(), "cuda-nvidia-a1000-x1-t4", None),  # another card, though its name begins with the same letters
+        (head(), "cuda-nvidia-a100-x1-t4", 128),
         (head(preset="full"), A100_40, None),
         (head(batch_size=3), A100_40, None),
         (head(device="cpu"), "cpu-nvidia-a100-t4", None),
