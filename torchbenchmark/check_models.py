@@ -89,6 +89,10 @@ def check_models(
     """
     from torchbenchmark.cli import device_named, end_children_on_termination  # which registers this command
 
+    if not timeout > 0:
+        raise BenchmarkError(f"--timeout {timeout:g}: must be more than 0 seconds")
+    if memory_limit is not None and memory_limit < 1:
+        raise BenchmarkError(f"--memory-limit {memory_limit}: must be at least 1")
     end_children_on_termination()
     registry = Registry(tuple(models or ()))
     planned = plan(registry, names or (), suite, device_named(device), preset, test or ())

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from torchbenchmark.check_models import Checked, declared, plan
+from torchbenchmark.check_models import Checked, check_models, declared, plan
 from torchbenchmark.check_models import _checked as checked_of
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.isolation import ChildOutcome
@@ -55,6 +55,20 @@ def test_the_size_the_device_and_the_kind_of_test_can_be_said():
 def test_what_is_not_known_is_said_with_what_there_is(asked, told):
     with pytest.raises(BenchmarkError, match=told):
         ids(**asked)
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ({"timeout": -1.0}, "--timeout -1: must be more than 0 seconds"),
+        ({"timeout": float("nan")}, "--timeout nan: must be more than 0 seconds"),
+        ({"memory_limit": -5}, "--memory-limit -5: must be at least 1"),
+        ({"memory_limit": 0}, "--memory-limit 0: must be at least 1"),
+    ],
+)
+def test_limits_that_are_none_are_refused(option, told):
+    with pytest.raises(BenchmarkError, match=told):
+        check_models(["no_such_model"], **option)
 
 
 def test_all_that_a_contract_may_be_told_is_handed_over():
