@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import MAX_BATCH_SIZE, Experiment, grid, matches_glob
-from torchbenchmark.gpu_batches import batch_on_gpu
+from torchbenchmark.gpu_batches import batch_on_gpu, class_slug
 from torchbenchmark.requirements import parse_requirement
 from torchbenchmark.rules import ruled_out
 from torchbenchmark.source_hash import source_hash
@@ -33,7 +33,15 @@ Preset = Literal["full", "head", "tiny"]
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "amp_fp16", "amp_bf16"]
 Tier = Literal["short", "medium", "long"]  # by how long a process takes at the size `full` on one GPU
 BatchSize = Literal["default"] | Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]  # "default": the model's
-NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+def _not_blank(text: str) -> str:
+    if text and not text.strip():
+        raise ValueError("expected a text, found only blanks")
+    return text
+
+
+NonEmpty = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
 
 
 def _without_repetition(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -43,7 +51,8 @@ def _without_repetition(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
-Tests = Annotated[tuple[Test, ...], Field(min_length=1), AfterValidator(_without_repetition)]
+_SomeOnce = (Field(min_length=1), AfterValidator(_without_repetition))  # of a tuple
+Tests = Annotated[tuple[Test, ...], *_SomeOnce]
 
 
 def _known_backend(name: str) -> str:
@@ -90,11 +99,38 @@ class NotImplementedRule(_Strict):
         )
 
 
+def _no_truth_value(value: Any) -> Any:
+    if isinstance(value, bool):  # which pydantic takes for 1 or 0
+        raise ValueError(f"expected a number, found {str(value).lower()}")
+    return value
+
+
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_truth_value)]
+
+
 class Tolerance(_Strict):
     """How far outputs of the same workload may lie apart: `|a - b| <= atol + rtol * |b|`."""
 
-    rtol: Annotated[float, Field(ge=0)] = 1e-3
-    atol: Annotated[float, Field(ge=0)] = 1e-5
+    rtol: NotNegative = 1e-3
+    atol: NotNegative = 1e-5
+
+
+def _of_distinct_gpus(batches: dict[str, Any]) -> dict[str, Any]:
+    names: dict[str, str] = {}
+    for name in batches:
+        slug = class_slug(name)
+        if not slug:
+            raise ValueError(f"{name!r} is the name of no GPU; write it as nvidia-smi does")
+        if slug in names:
+            raise ValueError(f"{names[slug]!r} and {name!r} are the same GPU; leave one out")
+        names[slug] = name
+    return batches
+
+
+GpuBatches = Annotated[
+    dict[NonEmpty, dict[Test, Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]]],
+    AfterValidator(_of_distinct_gpus),
+]
 
 
 class Metadata(_Strict):
@@ -105,11 +141,11 @@ class Metadata(_Strict):
     domain: NonEmpty
     workload_version: NonEmpty
     tests: Tests = ("train", "eval")
-    devices: tuple[Device, ...] = ("cpu", "cuda")
-    presets: tuple[Preset, ...] = ("full", "tiny")
-    precisions: Annotated[tuple[Precision, ...], Field(min_length=1)] = get_args(Precision)
+    devices: Annotated[tuple[Device, ...], *_SomeOnce] = ("cpu", "cuda")
+    presets: Annotated[tuple[Preset, ...], *_SomeOnce] = ("full", "tiny")
+    precisions: Annotated[tuple[Precision, ...], *_SomeOnce] = get_args(Precision)
     tier: Tier = "short"
-    gpu_batches: dict[NonEmpty, dict[Test, Annotated[int, Field(strict=True, ge=1, le=MAX_BATCH_SIZE)]]] = {}
+    gpu_batches: GpuBatches = {}
     requires: tuple[Requires, ...] = ()  # distributions beside torch that the build's interpreter must have
     deterministic: bool = True
     tolerance: Tolerance = Tolerance()  # of the outputs of an inference, between devices and runs
