@@ -2,8 +2,8 @@
 GPUs.
 
 A GPU is named as far as it needs to be: `NVIDIA A100` means every card whose name begins with these words, so no
-A1000, and of several such names the longest counts. Cards are compared as a machine's class writes them, for that is in the header of every
-file.
+A1000, and of several such names the longest counts. Cards are compared as a machine's class writes them, for that is
+in the header of every file.
 """
 
 import re
