@@ -42,6 +42,8 @@ PLANTED = {
     "batch_fixed": ("batch", "of shape (8, 16)"),
     "gradients_pile_up": ("gradients", "0.weight"),
     "file_read": ("files", "open"),
+    "sleeps": ("files", "time.sleep (3 x)"),
+    "works_in_thread": ("files", "threading.Thread (3 x)"),
     "inference_with_gradients": ("inference", "computes gradients"),
     "inference_in_training_mode": ("inference", "training mode"),
     "inference_leaves_a_trace": ("inference", "changes 0.bias"),

@@ -5,6 +5,8 @@ import contextlib
 import functools
 import random
 import sys
+import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -49,6 +51,7 @@ class Seen:
     drawn_on_host: set[str] = field(default_factory=set)  # by generators that are none of torch
     built: Counter[str] = field(default_factory=Counter)
     files: Counter[str] = field(default_factory=Counter)
+    idle: Counter[str] = field(default_factory=Counter)  # waits by the clock, and threads that are out of sight
     problem: Exception | None = None  # an iteration ended with it
 
 
@@ -88,6 +91,7 @@ def watch(model: BenchmarkModel, work: Callable[[], object], *, warm: int = WARM
             operators = Operators(device, seen, stack.enter_context(optimizer_steps(model)))
             stack.enter_context(host_draws(model, seen))
             stack.enter_context(file_access(seen))
+            stack.enter_context(idling(seen))
             stack.enter_context(building(seen))
             stack.enter_context(FromHostValues(device, seen))
             stack.enter_context(operators)
@@ -307,6 +311,26 @@ def building(seen: Seen) -> Iterator[None]:
         for module in made:
             if "_parameters" in vars(module) and any(True for _ in [*module.parameters(), *module.buffers()]):
                 seen.built[f"the network {type(module).__name__}"] += 1
+
+
+@contextlib.contextmanager
+def idling(seen: Seen) -> Iterator[None]:
+    """Sees sleep, and threads of Python, whose operators no mode sees."""
+    sleep, start = time.sleep, threading.Thread.start
+
+    def noted_sleep(seconds: float) -> None:
+        seen.idle["time.sleep"] += 1
+        sleep(seconds)
+
+    def noted_start(self: threading.Thread) -> None:
+        seen.idle["threading.Thread"] += 1
+        start(self)
+
+    time.sleep, threading.Thread.start = noted_sleep, noted_start
+    try:
+        yield
+    finally:
+        time.sleep, threading.Thread.start = sleep, start
 
 
 _listening: list[Seen] = []  # an audit hook cannot be taken out, so there is one that listens for whoever is here
