@@ -35,9 +35,12 @@ class Repeated:
 def repeated(paths: Sequence[Path], runs: Sequence[Run], channels: Iterable[str]) -> list[Repeated]:
     """Of every test and channel that three processes or more have, the least repeatable first within a channel.
 
-    Raises ScoreError for runs of different builds or classes: what lies between these is no deviation.
+    Raises ScoreError for runs of different builds, classes or workloads, for what lies between these is no deviation,
+    and for one run twice, which agrees with itself.
     """
     first = runs[0].header
+    there: dict[tuple[str, str], Path] = {}
+    hashes: dict[str, tuple[str, Path]] = {}
     for path, run in zip(paths, runs, strict=True):
         for what, one, other in (
             ("build", first.build.id, run.header.build.id),
@@ -45,6 +48,14 @@ def repeated(paths: Sequence[Path], runs: Sequence[Run], channels: Iterable[str]
         ):
             if one != other:
                 raise ScoreError(f"{path}: is of {what} {other}, and {paths[0]} of {one}; give runs of one")
+        named = (run.header.run, str(run.header.shard))
+        if named in there:
+            raise ScoreError(f"{path}: holds the same run as {there[named]}, {run.header.run}; give each run once")
+        there[named] = path
+        for record in run.records:
+            known, where = hashes.setdefault(record.test, (record.workload.hash, path))
+            if known != record.workload.hash:
+                raise ScoreError(f"{path}: {record.test} is other work there than in {where}; give runs of one harness")
     found = []
     for channel in channels:
         means: dict[str, list[float]] = {}

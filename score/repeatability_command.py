@@ -35,10 +35,13 @@ def repeatability(
     for name in channel or ():
         if name not in CHANNELS:
             raise ScoreError(f"--channel {name!r}: there is no such channel; use {', '.join(CHANNELS)}")
-    found = repeated(runs, [read_run(path) for path in runs], channel or USUAL)
+    if not limit >= 0:
+        raise ScoreError(f"--limit {limit:g}: a share of at least 0, such as 0.07 for 7 %")
+    found = repeated(runs, [read_run(path) for path in runs], dict.fromkeys(channel or USUAL))
     if not found:
         raise ScoreError(
-            f"no test ended ok in {FEWEST_PROCESSES} processes or more; measure with --rounds {FEWEST_PROCESSES}, "
+            f"no test has {', '.join(channel or USUAL)} of {FEWEST_PROCESSES} processes or more that ended ok; "
+            f"measure with --rounds {FEWEST_PROCESSES}, "
             "or give more runs of the same build"
         )
     if as_json:

@@ -45,9 +45,9 @@ def record(test: str, *processes: Process, status: Status = Status.OK) -> Record
     return Record(run="r1", test=test, workload=WORKLOAD, status=status, ended=START, processes=processes)
 
 
-def run_of(*records: Record, build: str = "b1", machine_class: str = "h200-x1") -> Run:
+def run_of(*records: Record, run: str = "r1", build: str = "b1", machine_class: str = "h200-x1") -> Run:
     header = RunHeader(
-        run="r1",
+        run=run,
         suite="v1",
         machine_class=machine_class,
         device="cuda",
@@ -63,7 +63,7 @@ def run_of(*records: Record, build: str = "b1", machine_class: str = "h200-x1") 
         environment=Environment(fingerprint="f", facts={}),
         harness="h",
     )
-    return Run(header, records)
+    return Run(header, [record.model_copy(update={"run": run}) for record in records])
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_deviation_is_the_highest_mean_of_a_process_over_the_lowest(torchben
 
 
 def test_processes_of_several_runs_are_held_against_each_other(torchbench, saved):
-    later = run_of(record(STEADY, process(0, latency=1.5)))
+    later = run_of(record(STEADY, process(0, latency=1.5)), run="r2")
     code, out, _ = torchbench(saved(run_of(*LATENCIES)), saved(later), "--json", "--channel", "latency")
     assert code == 0
     worst, other = json.loads(out)["tests"]
@@ -131,7 +131,10 @@ def test_what_did_not_end_ok_and_what_has_too_few_processes_does_not_count(torch
     ((only,),) = [json.loads(out)["tests"]]
     assert (only["test"], only["deviation"]) == (LOOSE, 0.0)
     code, _, err = torchbench(saved(run_of(record(LOOSE, process(0, latency=1.0), process(1, latency=1.0)))))
-    assert code == 2 and "no test ended ok in 3 processes or more; measure with --rounds 3" in err
+    assert (
+        code == 2
+        and "no test has latency, gpu_time of 3 processes or more that ended ok; measure with --rounds 3" in err
+    )
 
 
 @pytest.mark.parametrize("other", [{"build": "b2"}, {"machine_class": "h100-x1"}])
@@ -140,6 +143,30 @@ def test_runs_of_different_builds_or_machines_are_refused(torchbench, saved, oth
     code, out, err = torchbench(first, second)
     assert (code, out) == (2, "")
     assert str(second) in err and next(iter(other.values())) in err and "give runs of one" in err
+
+
+def test_a_run_that_is_given_twice_is_refused_for_it_agrees_with_itself(torchbench, saved):
+    first, again = saved(run_of(*LATENCIES)), saved(run_of(*LATENCIES))
+    code, out, err = torchbench(first, again)
+    assert (code, out) == (2, "") and f"{again}: holds the same run as {first}, r1; give each run once" in err
+
+
+def test_a_test_that_is_other_work_in_another_run_is_refused(torchbench, saved):
+    changed = LATENCIES[0].model_copy(update={"workload": Workload(version="1", hash="def")})
+    first, second = saved(run_of(*LATENCIES)), saved(run_of(changed, run="r2"))
+    code, out, err = torchbench(first, second)
+    assert (code, out) == (2, "") and f"{second}: {STEADY} is other work there than in {first}" in err
+
+
+def test_a_channel_that_is_named_twice_is_told_once(torchbench, saved):
+    _, out, _ = torchbench(saved(run_of(*LATENCIES)), "--json", "--channel", "latency", "--channel", "latency")
+    assert len(json.loads(out)["tests"]) == 2
+
+
+@pytest.mark.parametrize("limit", ["nan", "-0.1"])
+def test_a_limit_that_is_none_is_refused(torchbench, saved, limit):
+    code, out, err = torchbench(saved(run_of(*LATENCIES)), "--limit", limit)
+    assert (code, out) == (2, "") and f"--limit {limit}: a share of at least 0" in err
 
 
 def test_a_channel_that_nobody_knows_is_told_with_those_that_there_are(torchbench, saved):
