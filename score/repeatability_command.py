@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from score.errors import ScoreError
 from score.repeatability import FEWEST_PROCESSES, LIMIT, Repeated, repeated
@@ -65,7 +66,7 @@ def _print(found: Sequence[Repeated], channel: str, limit: float) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     for one in found:
         low, high = min(one.means), max(one.means)
-        table.add_row(one.test, f"{one.deviation:.2%}", str(len(one.means)), f"{low:.6g}", f"{high:.6g}")
+        table.add_row(Text(one.test), f"{one.deviation:.2%}", str(len(one.means)), f"{low:.6g}", f"{high:.6g}")
     print_table(table)
     above = [one.test for one in found if one.deviation > limit]
     told = f"{counted(len(above), 'test')} of {len(found)} above {limit:.0%}"

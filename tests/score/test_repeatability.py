@@ -123,6 +123,12 @@ def test_tests_above_the_limit_are_listed_by_name(torchbench, saved):
     assert f"latency: 2 tests of 2 above 1%: {LOOSE}, {STEADY}" in out and "gpu_time" not in out
 
 
+def test_the_table_has_the_whole_id_of_every_test(torchbench, saved):
+    _, out, _ = torchbench(saved(run_of(*LATENCIES)), "--channel", "latency")
+    rows = [line.split() for line in out.splitlines() if "%  " in line]
+    assert [row[0] for row in rows] == [LOOSE, STEADY]
+
+
 def test_what_did_not_end_ok_and_what_has_too_few_processes_does_not_count(torchbench, saved):
     failed = record(STEADY, *(process(n, latency=1.0) for n in range(3)), status=Status.CRASH)
     some = record(LOOSE, *(process(n, latency=1.0) for n in range(3)), process(3, Status.CRASH, latency=9.0))
