@@ -50,6 +50,7 @@ PLANTED = {
     "optimizer_for_inference": ("inference", "holds the optimizer"),
     "loss_rises": ("loss", "does not fall"),
     "loss_not_a_number": ("loss", "the loss of step 1 is nan"),
+    "loss_as_a_number": ("loss", "returns float and no tensor"),
     "loss_with_graph": ("loss", "detached scalar"),
     "differs_each_time": ("determinism", "differ in output 0"),
     "seeds_in_iteration": ("global state", "seeds the generator of torch"),

@@ -6,6 +6,7 @@ gradients that are rounded differently.
 import torch
 
 from torchbenchmark.contracts.contract import Case, Contract
+from torchbenchmark.model import as_tensors
 
 ITERATIONS = 3
 
@@ -37,7 +38,7 @@ def _outputs(case: Case) -> list[torch.Tensor]:
     """Of the first iterations of a fresh instance."""
     model = case.build()
     iterations = 1 if case.test == "train" and case.device != "cpu" else ITERATIONS
-    return [tensor.detach().clone() for _ in range(iterations) for tensor in model.invoke()]
+    return [tensor.detach().clone() for _ in range(iterations) for tensor in as_tensors(model.invoke())]
 
 
 def _equal(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -15,6 +15,8 @@ def breaches(case: Case) -> list[str]:
     for _ in range(STEPS):
         torch.manual_seed(SEED)  # with the same noise in every step only the training changes the loss
         (loss,) = model.invoke()
+        if not isinstance(loss, torch.Tensor):
+            return [f"train() returns {type(loss).__name__} and no tensor; return the detached scalar loss"]
         if loss.dim() > 0 or loss.requires_grad:
             detached = "" if loss.requires_grad else "detached "
             return [f"train() returns a {detached}tensor of shape {tuple(loss.shape)}; return the detached scalar loss"]

@@ -57,7 +57,7 @@ def _live(case: Case) -> dict[str, StorageWeakRef]:
             for state in optimizer.state.values()
             for value in as_tensors(state)
         },
-        **{f"output {number}": one for number, one in enumerate(outputs)},
+        **{f"output {number}": one for number, one in enumerate(as_tensors(outputs))},
     }
     return {path: StorageWeakRef(one.untyped_storage()) for path, one in tensors.items() if one.layout == torch.strided}
 
