@@ -18,6 +18,7 @@ PLANTED = {
     "all_on_cpu": ("places", "lie on cpu"),
     "input_on_cpu": ("places", "example inputs"),
     "computes_on_cpu": ("places", "arange gives a tensor on cpu"),
+    "target_on_cpu": ("places", "on self.device, and make target there in setup()"),
     "input_copied": ("copies", "from cpu to meta"),
     "constants_copied": ("copies", "tensor puts values of the host onto the device"),
     "value_read_back": ("waits", "_local_scalar_dense"),

@@ -50,7 +50,8 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
         return found  # what is computed from them lies there too
     seen = watched(case, device, preset, fresh=model)
     if seen.elsewhere:
-        found.append(f"computed {where} {counted(seen.elsewhere)}; compute on self.device")
+        kept = f", and make {listed(elsewhere)} there in setup()" if elsewhere else ""
+        found.append(f"computed {where} {counted(seen.elsewhere)}; compute on self.device{kept}")
     elif seen.problem is not None and not (seen.copies or seen.reads):
         raise NotJudged(f"an iteration {where} ended with {_line(seen.problem)}: check it with --device cuda")
     return found
