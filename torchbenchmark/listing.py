@@ -1,11 +1,12 @@
 """The command `list`: what there is to measure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
@@ -14,7 +15,10 @@ from torchbenchmark.gpu_batches import PRESET
 from torchbenchmark.model_filter import ModelFilter
 from torchbenchmark.offers import offers
 from torchbenchmark.registry import ModelEntry, Registry, Suite, load_suite, suite_names
-from torchbenchmark.terminal import console
+from torchbenchmark.terminal import console, least_width_of
+
+HEADINGS = ("model", "domain", "tests", "devices", "presets", "tier")
+READABLE = 30  # columns that a description needs beside them
 
 
 def list_models(
@@ -68,21 +72,30 @@ def list_models(
 
 
 def print_models(entries: Iterable[ModelEntry]) -> None:
+    """A table or, where its last column would be too narrow to read, two lines for each model."""
     entries = list(entries)
-    longest = max((len(entry.name) for entry in entries), default=0)  # a name that is cut cannot be copied
-    table = Table(Column("model", min_width=longest), "domain", "tests", "devices", "presets", "tier", "what it is")
-    for entry in entries:
-        about = entry.metadata
-        table.add_row(
-            entry.name,
-            f"{about.category} / {about.domain}".lower(),
-            ", ".join(about.tests),
-            ", ".join(about.devices),
-            ", ".join(about.presets),
-            about.tier,
-            about.description,
-        )
-    console.print(table)
+    narrow = _table([(entry.name, *_facts(entry)) for entry in entries], HEADINGS)
+    if least_width_of(narrow) + READABLE > console.width:
+        for entry in entries:
+            console.print(f"{entry.name}: {entry.metadata.description}", markup=False)
+            console.print(f"  {'; '.join(_facts(entry))}", markup=False)
+        return
+    rows = [(entry.name, *_facts(entry), entry.metadata.description) for entry in entries]
+    console.print(_table(rows, (*HEADINGS, "what it is")))
+
+
+def _table(rows: Iterable[Sequence[str]], headings: Sequence[str]) -> Table:
+    """Only domains and descriptions may be wrapped: a name that is cut cannot be copied."""
+    table = Table(*(Column(heading, no_wrap=heading not in ("domain", "what it is")) for heading in headings))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _facts(entry: ModelEntry) -> tuple[str, ...]:
+    about = entry.metadata
+    domain = f"{about.category} / {about.domain}".lower()
+    return domain, ", ".join(about.tests), ", ".join(about.devices), ", ".join(about.presets), about.tier
 
 
 def print_offers(entry: ModelEntry) -> None:

@@ -72,6 +72,11 @@ def width_of(table: Table) -> int:
     return console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
 
 
+def least_width_of(table: Table) -> int:
+    """Columns that the table takes at least, with all wrapped that may be, and no word cut."""
+    return console.measure(table, options=console.options.update(max_width=_WIDEST)).minimum
+
+
 def given_options(context: typer.Context) -> set[str]:
     """The parameters of a command that stand on the command line, in place of their defaults."""
     return {name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"}

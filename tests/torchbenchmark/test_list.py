@@ -9,6 +9,7 @@ from torchbenchmark.experiment import Experiment
 from torchbenchmark.listing import list_models, print_suite
 from torchbenchmark.offers import default_batches, offers
 from torchbenchmark.registry import Registry, SkipRule, Suite, load_suite, suite_names
+from torchbenchmark.terminal import console
 
 
 def suites(output: str) -> dict[str, list[str]]:
@@ -105,6 +106,25 @@ def test_models_are_listed_by_suite_and_duration(capsys, tmp_path):
     assert listed(capsys, suite=[str(tmp_path / "mine.yaml")]) == ["dlrm", "hf_Bert"]
     assert listed(capsys, suite=["smoke"], without=["timm"], category=["nlp"]) == ["hf_Bert"]
     assert listed(capsys, tier=["short"], suite=["smoke"]) == sorted(load_suite("smoke").models)
+
+
+def test_on_a_narrow_terminal_every_model_has_lines_of_its_own_and_nothing_is_cut(capsys, monkeypatch):
+    monkeypatch.setattr(console, "width", 80)
+    list_models(category=["speech"])
+    out = capsys.readouterr().out
+    about = Registry().model("tts_angular").metadata
+    assert f"tts_angular: {about.description}" in " ".join(out.split())
+    assert "  speech / synthesis; train, eval; cpu, cuda; full, head, tiny; short\n" in out
+
+
+def test_a_description_is_shown_word_for_word(capsys, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    (tmp_path / "mine" / "metadata.yaml").write_text(
+        "{description: 'From [batch, words] to [red]', category: OTHER, domain: MINE, workload_version: '1'}"
+    )
+    list_models(domain=["mine"], models=[tmp_path])
+    assert "From [batch, words] to [red]" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
