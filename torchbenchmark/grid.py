@@ -11,7 +11,7 @@ from typing import get_args
 from torchbenchmark.backends import BACKENDS
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.experiment import MAX_BATCH_SIZE, PRECISIONS, PRESETS, TESTS, Experiment
-from torchbenchmark.registry import Registry, Suite, Tier, matches, select
+from torchbenchmark.registry import Registry, Suite, Tier, load_suite, matches, select, suite_names
 
 DEFAULT_BATCH = "default"  # the model's own batch size, as in a suite's YAML
 
@@ -117,6 +117,8 @@ def choose(
     Raises BenchmarkError for a glob or a tier that matches nothing, and if nothing is left.
     """
     options = options or GridOptions()
+    for pattern in filters:
+        _require_in_suite(pattern, registry, suite)
     asked_for = registry.experiments(options.applied_to(suite), [device])
     left_out = {
         experiment: reason
@@ -141,6 +143,15 @@ def choose(
             f"suite {suite.name}: the filters and {' '.join(options.words)} leave no test; give fewer of them"
         )
     return Choice(tuple(tests), left_out)
+
+
+def _require_in_suite(pattern: str, registry: Registry, suite: Suite) -> None:
+    """Raise for a model that there is and the suite does not have: who names it means the model, not a wrong name."""
+    if pattern not in registry.models or pattern in suite.models:
+        return
+    having = [name for name in suite_names() if pattern in load_suite(name).models]
+    how = f"--suite {' or --suite '.join(having)}" if having else "--suite with a YAML of your own"
+    raise BenchmarkError(f"suite {suite.name} does not have the model {pattern}; ask for one that does: {how}")
 
 
 def _of_tiers(

@@ -56,6 +56,20 @@ def test_a_size_that_is_asked_for_is_that_of_every_test_and_leaves_none_out():
         GridOptions(presets=("huge",))
 
 
+def test_a_model_that_the_suite_does_not_have_is_told_with_the_suites_that_do(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"^suite s does not have the model demucs; .* does: --suite v1$"):
+        chosen(suite(), "demucs")
+    with pytest.raises(BenchmarkError, match=r"does: --suite canary or --suite smoke or --suite v1$"):
+        chosen(suite(), "resnet18", "hf_Bert")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").touch()
+    (tmp_path / "mine" / "metadata.yaml").write_text(
+        "{description: d, category: OTHER, domain: MINE, workload_version: '1'}"
+    )
+    with pytest.raises(BenchmarkError, match=r"model mine; ask for one that does: --suite with a YAML of your own$"):
+        choose(Registry((tmp_path,)), suite(), "cpu", ["mine"])
+
+
 def test_batch_sizes_may_be_the_models_own_and_numbers():
     assert chosen(suite(models=["dlrm"]), batch_sizes=("default", 8)) == [
         "test_eval[dlrm-cpu-eager-tiny]",
