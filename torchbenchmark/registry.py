@@ -254,14 +254,14 @@ class Registry:
 
     def model(self, name: str) -> ModelEntry:
         if name not in self.models:
-            _unknown("model", name, self.models)
+            _unknown("model", name, self.models, _OF_ONES_OWN)
         return self.models[name]
 
     def experiments(self, suite: Suite, devices: Iterable[str]) -> list[Experiment]:
         """The whole plan of `suite` on `devices`, also what is skipped or unsupported: each gets a record."""
         for name in suite.models:
             if name not in self.models:
-                _unknown(f"model in suite {suite.name}:", name, self.models)
+                _unknown(f"model in suite {suite.name}:", name, self.models, _OF_ONES_OWN)
         return list(
             grid(
                 suite.models,
@@ -309,8 +309,14 @@ def matches(experiment: Experiment, pattern: str) -> bool:
     return matches_glob(experiment.id, pattern) or fnmatch.fnmatchcase(experiment.model, pattern)
 
 
-def _unknown(what: str, name: str, known: Iterable[str]) -> NoReturn:
+_OF_ONES_OWN = (
+    "`torchbench list` has those that are built in; --models DIR, or the key `models`, adds a folder of others"
+)
+
+
+def _unknown(what: str, name: str, known: Iterable[str], where: str = "") -> NoReturn:
+    """Raise with the names that are close or, where none is, with `where` they are, or else with all of them."""
     known = sorted(set(known))
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known)}"
+    hint = f"did you mean {', '.join(close)}?" if close else where or f"known: {', '.join(known)}"
     raise BenchmarkError(f"unknown {what} {name!r}; {hint}")

@@ -145,9 +145,15 @@ def test_an_unknown_model_is_told_with_those_of_a_similar_name() -> None:
         Registry().model("resnet81")
 
 
-def test_an_unknown_model_that_resembles_none_is_told_with_all_that_are_known() -> None:
-    with pytest.raises(BenchmarkError, match=r"^unknown model 'qqq'; known: .*resnet18"):
+def test_an_unknown_model_that_resembles_none_is_told_with_where_models_are() -> None:
+    where = (
+        r"`torchbench list` has those that are built in; --models DIR, or the key `models`, adds a folder of others$"
+    )
+    with pytest.raises(BenchmarkError, match=rf"^unknown model 'qqq'; {where}"):
         Registry().model("qqq")
+    theirs = Suite(name="s", description="d", models=("qqq",))
+    with pytest.raises(BenchmarkError, match=rf"^unknown model in suite s: 'qqq'; {where}"):
+        Registry().experiments(theirs, ["cpu"])
 
 
 # What a model does
