@@ -67,7 +67,17 @@ def _require_known(
     known = _KNOWN.get(option) or sorted({value for entry in entries for value in has(entry)})
     for value in wanted:
         if value not in known:
-            raise BenchmarkError(f"--{option} {value!r}: no model has that; known: {', '.join(known)}")
+            hint = _of_the_other(option, value, entries) or f"known: {', '.join(known)}"
+            raise BenchmarkError(f"--{option} {value!r}: no model has that; {hint}")
+
+
+def _of_the_other(option: str, value: str, entries: Iterable[ModelEntry]) -> str:
+    """What to write for a category that was taken for a domain, or the other way round; empty for anything else."""
+    if option == "domain" and value in {entry.metadata.category.lower() for entry in entries}:
+        return f"it is a category: --category {value}"
+    if option == "category" and value in {entry.metadata.domain.lower() for entry in entries}:
+        return f"it is a domain: --domain {value}"
+    return ""
 
 
 def _lower(names: Iterable[str]) -> list[str]:

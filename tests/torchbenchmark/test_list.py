@@ -133,6 +133,8 @@ def test_a_description_is_shown_word_for_word(capsys, tmp_path):
         ({"suite": ["smok"]}, "unknown suite 'smok'; did you mean smoke"),
         ({"category": ["chess"]}, "--category 'chess': no model has that; known: computer_vision, nlp"),
         ({"domain": ["chess"]}, "--domain 'chess': .* known: classification, "),
+        ({"domain": ["Speech"]}, "--domain 'speech': no model has that; it is a category: --category speech$"),
+        ({"category": ["detection"]}, "--category 'detection': .*; it is a domain: --domain detection$"),
         ({"device": ["tpu"]}, "--device 'tpu': .* known: cpu, cuda"),
         ({"test": ["infer"]}, "--test 'infer': .* known: train, eval"),
         ({"tier": ["core"]}, "--tier 'core': .* known: short, medium, long"),
