@@ -18,8 +18,15 @@ This page is written by `{command}` from each model's `metadata.yaml`; a test fa
 {count} models are built in: those of TorchBench's score V1, written here from the papers and from published facts, on
 timm and transformers where a row says so. They are grouped by category and domain, which are those of the published
 taxonomy, odd as some are, for the score weights by them ([score.md](score.md#the-formula)). `torchbench list` tells the
-same and can choose ([grid.md](grid.md)); a model of your own:
-[configuration.md](configuration.md#the-metadata-of-a-model).
+same and can choose ([grid.md](grid.md)); a model of your own: [custom-model.md](custom-model.md).
+
+```sh
+torchbench run --suite v1 --preset tiny --out tiny.jsonl                     # every model at toy size
+torchbench run --suite v1 --preset tiny --filter demucs --out demucs.jsonl   # one of them
+torchbench run --suite v1 --device cuda --out full.jsonl                     # at full size, on a GPU
+```
+
+How long that takes: [measuring.md](measuring.md#the-whole-of-suite-v1). Without `--suite`, `run` takes `smoke`.
 
 ## The suites
 
@@ -40,8 +47,8 @@ stay as they are while `v1` grows:
 ## How to read a row
 
 - **size**: `full` has the shapes of the V1 branch, `head` those of the published harness today, `tiny` runs anywhere in
-  about a second. The numbers are the batches of a training step and of an inference; on a GPU that is named, the size
-  `head` has another ([grid.md](grid.md#batch-sizes)).
+  about a second; `--preset` chooses. The numbers are the batches of a training step and of an inference; on a GPU that
+  is named, the size `head` has another ([grid.md](grid.md#batch-sizes)).
 - **tier**: how long a process takes at the size `full` on one large GPU: `short` under 4 s, `medium` under 8 s,
   `long` more.
 - **not as V1**: where the workload is not that of the published score, mostly because a mistake there is mended.
