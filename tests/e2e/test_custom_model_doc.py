@@ -67,5 +67,5 @@ def test_a_newcomer_gets_from_nothing_to_a_number(tmp_path):
             assert language == "text", f"a block of {language} without the name of its file"
             for line in text.splitlines():
                 assert line in said
-    assert called == 4
+    assert called == 6
     assert (here / "results.jsonl").is_file()
