@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Annotated
 
 import typer
@@ -279,8 +280,8 @@ def print_run(run: Run) -> None:
 
 def _milliseconds(channel: str, statistic: str) -> Callable[[Record], str]:
     def show(record: Record) -> str:
-        values = sorted(getattr(entry, statistic) for entry in record.process_channels(channel))
-        return f"{values[len(values) // 2] * 1e3:.3f} ms" if values else "-"
+        values = [getattr(entry, statistic) for entry in record.process_channels(channel)]
+        return f"{median(values) * 1e3:.3f} ms" if values else "-"
 
     return show
 

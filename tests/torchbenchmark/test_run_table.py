@@ -45,6 +45,11 @@ def test_a_cuda_run_shows_kernel_time_launches_and_gpu_memory(shown, make_header
         assert cell in text
 
 
+def test_of_two_processes_the_time_between_them_is_shown(shown, make_header, make_record, make_process):
+    record = make_record(TEST, make_process(0.020), make_process(0.030))
+    assert "25.000 ms" in shown(print_run, Run(make_header(TEST, device="cuda"), (record,)))
+
+
 def test_launches_that_differ_between_processes_are_shown_as_a_range(shown, make_header, make_record, make_process):
     record = make_record(TEST, on_cuda(make_process(), 334), on_cuda(make_process(), 336))
     assert "334 to 336" in shown(print_run, Run(make_header(TEST, device="cuda"), (record,)))
