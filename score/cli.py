@@ -38,6 +38,9 @@ def score(
         bool, typer.Option("--strict", help="A test of the reference without a result is an error.")
     ] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the tests that moved the total most.")] = False,
+    models: Annotated[
+        list[Path] | None, typer.Option("--models", help="A further folder of models, as of `run` (may be repeated).")
+    ] = None,
     make_reference: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write the results as a reference YAML; needs no --reference.")
     ] = None,
@@ -54,7 +57,7 @@ def score(
     # Scored before anything is written: a wrong reference leaves no file behind.
     if reference is not None:
         baseline = read_latencies(find_reference(reference))
-        scored = score_v1(baseline, latencies, published_taxonomy().domain_of, strict=strict)
+        scored = score_v1(baseline, latencies, published_taxonomy(models or ()).domain_of, strict=strict)
         ranked = contributions(scored.tests)
         answer |= scored.as_json()
         if explain:

@@ -1,6 +1,6 @@
 """Category and domain of a model, by which the score shares out its weight."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,10 +46,11 @@ class Taxonomy:
         except BenchmarkError as error:
             raise ScoreError(
                 f"model {model} has no category and domain: it is neither in {PUBLISHED.name} nor a model with a "
-                f"metadata.yaml here ({error}); add it, or leave its tests out"
+                f"metadata.yaml here ({error}); name its folder with --models DIR, or leave its tests out"
             ) from error
         return Domain(metadata.category, metadata.domain)
 
 
-def published_taxonomy() -> Taxonomy:
-    return Taxonomy(read_yaml(PUBLISHED, _TaxonomyFile, ScoreError).root)
+def published_taxonomy(models: Sequence[Path] = ()) -> Taxonomy:
+    """`models` are folders of further models, as `run --models` takes them."""
+    return Taxonomy(read_yaml(PUBLISHED, _TaxonomyFile, ScoreError).root, lambda: Registry(tuple(models)))

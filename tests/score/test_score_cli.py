@@ -100,6 +100,19 @@ def torchbench(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, st
     return call
 
 
+def test_a_model_of_ones_own_is_scored_with_the_folder_that_it_is_in(torchbench, tmp_path: Path) -> None:
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "models" / "mine" / "__init__.py").touch()
+    (tmp_path / "models" / "mine" / "metadata.yaml").write_text(
+        "{description: d, category: SPEECH, domain: SYNTHESIS, workload_version: '1'}"
+    )
+    results = pytest_json(tmp_path / "mine.json", {"test_eval[mine-cpu-eager]": 1.0})
+    code, out, _ = torchbench("score", results, "--reference", results, "--json", "--models", tmp_path / "models")
+    assert code == 0 and json.loads(out)["total"] == pytest.approx(1000)
+    code, _, err = torchbench("score", results, "--reference", results)
+    assert code == 2 and "model mine has no category and domain" in err and "--models DIR" in err
+
+
 def test_a_cpu_and_a_cuda_run_of_different_formats_are_joined(torchbench, reference: Path, tmp_path: Path) -> None:
     cpu = records_file(tmp_path / "cpu.jsonl.gz", ALEXNET_CPU, [1.5, 2.5])
     cuda = pytest_json(tmp_path / "cuda.json", {ALEXNET_CUDA: 0.5, BERT_CUDA: 0.25})
