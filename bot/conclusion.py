@@ -236,7 +236,7 @@ def score(config: NightlyConfig, store: Store, run: Run, tonight: NightSummary) 
         if reference is None:
             return Scored(None, "", "the first valid night becomes the reference, 1000")
         results = measurements_of(run, "tonight").latencies
-        return Scored(score_v1(reference, results, published_taxonomy().domain_of), name)
+        return Scored(score_v1(reference, results, published_taxonomy(config.models).domain_of), name)
     except SentinelError as problem:
         return Scored(None, "", str(problem))
 
