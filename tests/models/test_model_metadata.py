@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from score.taxonomy import PUBLISHED
+from torchbenchmark.experiment import Experiment
 from torchbenchmark.gpu_batches import PRESET
 from torchbenchmark.registry import Registry, load_suite
 from torchbenchmark.requirements import parse_requirement
@@ -90,6 +92,14 @@ def test_a_suite_plans_both_tests_of_its_models(suite, preset):
     for experiment in planned:
         entry = registry.model(experiment.model)
         assert (entry.unsupported_reason(experiment) is None) == (experiment.test in entry.metadata.tests)
+
+
+@pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
+def test_what_torch_export_asserts_of_the_longformer_does_not_hold_under_autocast(precision):
+    """RuntimeError: Tensor dtype mismatch! Expected: Float, Got: c10::BFloat16."""
+    asked = Experiment("hf_Longformer", "eval", "cpu", backend="export", precision=precision, preset="tiny")
+    assert "under autocast" in MODELS["hf_Longformer"].unsupported_reason(asked)
+    assert MODELS["hf_Longformer"].unsupported_reason(replace(asked, precision="bf16")) is None
 
 
 def test_the_suite_of_version_one_holds_every_built_in_model_of_the_published_taxonomy():
