@@ -102,6 +102,24 @@ def test_a_planted_model_breaks_the_contract_that_is_meant_for_it_and_no_other(r
     assert said in found[contract]
 
 
+class Speechless(RuntimeError):
+    def __str__(self) -> str:
+        raise ValueError("its message cannot be made")
+
+
+def test_an_error_whose_message_fails_is_told_as_what_it_is_and_the_other_contracts_are_judged(registry):
+    make = import_model("healthy", str(registry.model("healthy").folder)).Model
+
+    class Broken(make):
+        def eval(self):
+            raise Speechless
+
+    verdicts = judge(Case(Broken, "eval", "cpu", "tiny"))
+    assert [one.contract for one in verdicts] == [one.name for one in CONTRACTS if "eval" in one.tests]
+    told = " ".join([*(text for one in verdicts for text in one.breaches), *(one.not_judged for one in verdicts)])
+    assert "raised Speechless" in told and "ended with Speechless" in told and "ValueError" not in told
+
+
 def test_every_planted_model_is_expected_and_every_contract_has_one():
     assert {folder.name for folder in BAD_MODELS.iterdir() if folder.is_dir()} == {*HEALTHY, *PLANTED}
     assert {contract for contract, _ in PLANTED.values()} == {contract.name for contract in CONTRACTS}

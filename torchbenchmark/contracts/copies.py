@@ -4,7 +4,8 @@ import torch
 
 from torchbenchmark.contracts.contract import Case, Contract, NotJudged
 from torchbenchmark.contracts.watching import watched, watched_here
-from torchbenchmark.contracts.wording import counted, listed
+from torchbenchmark.contracts.wording import counted, listed, named
+from torchbenchmark.worker.outcome import first_line
 
 DIRECTIONS = {"Memcpy HtoD": "from the host to the device", "Memcpy DtoH": "from the device to the host"}
 
@@ -16,13 +17,13 @@ def breaches(case: Case) -> list[str]:
         seen = watched(case, "meta", case.preset)
     except (NotImplementedError, RuntimeError) as error:
         raise NotJudged(
-            f"the model cannot be built on the device meta: check it with --device cuda ({error})"
+            f"the model cannot be built on the device meta: check it with --device cuda ({first_line(error)})"
         ) from error
     if seen.copies:
         return _told(seen.copies, case)
     if seen.problem is not None and not seen.elsewhere and not seen.reads:
         raise NotJudged(
-            f"an iteration on the device meta ended with {seen.problem!r:.200}: check it with --device cuda"
+            f"an iteration on the device meta ended with {named(seen.problem)}: check it with --device cuda"
         )
     return []
 

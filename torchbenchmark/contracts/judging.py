@@ -11,7 +11,7 @@ from torchbenchmark.contracts import CONTRACTS
 from torchbenchmark.contracts.contract import Case, Declared, NotJudged
 from torchbenchmark.contracts.global_state import settings_kept
 from torchbenchmark.worker.loading import import_model
-from torchbenchmark.worker.outcome import classify
+from torchbenchmark.worker.outcome import classify, first_line
 from torchbenchmark.worker.timing import synchronizer
 
 _FATAL = ("oom", "accuracy_fail")
@@ -97,4 +97,4 @@ def _raised(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "torchbenchmark" in frame.filename and "/contracts/" not in frame.filename]
     where = f" in {own[-1].filename.rpartition('/models/')[2]}, line {own[-1].lineno}" if own else ""
-    return f"raised {type(error).__name__}{where}: {next(iter(str(error).splitlines()), '')[:300]}"
+    return f"raised {type(error).__name__}{where}: {first_line(error)[:300]}"

@@ -6,7 +6,7 @@ import torch
 from torchbenchmark.contracts.contract import Case, Contract, NotJudged
 from torchbenchmark.contracts.held import held_by
 from torchbenchmark.contracts.watching import watched
-from torchbenchmark.contracts.wording import counted, listed
+from torchbenchmark.contracts.wording import counted, listed, named
 from torchbenchmark.model import as_tensors
 
 
@@ -26,7 +26,7 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
         if device != "meta" or isinstance(error, torch.OutOfMemoryError):
             raise
         raise NotJudged(
-            f"the model cannot be built on the device meta ({_line(error)}), where it would be seen without a GPU: "
+            f"the model cannot be built on the device meta ({named(error)}), where it would be seen without a GPU: "
             "check it with --device cuda"
         ) from error
     where = f"of the size {preset}, built for the device {device},"
@@ -53,12 +53,8 @@ def _at(case: Case, device: str, preset: str) -> list[str]:
         kept = f", and make {listed(elsewhere)} there in setup()" if elsewhere else ""
         found.append(f"computed {where} {counted(seen.elsewhere)}; compute on self.device{kept}")
     elif seen.problem is not None and not (seen.copies or seen.reads):
-        raise NotJudged(f"an iteration {where} ended with {_line(seen.problem)}: check it with --device cuda")
+        raise NotJudged(f"an iteration {where} ended with {named(seen.problem)}: check it with --device cuda")
     return found
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')[:200]}"
 
 
 CONTRACT = Contract(

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from torchbenchmark.worker.outcome import first_line
+
 SHOWN = 4
 
 
@@ -10,6 +12,11 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     shown = ", ".join(every[:SHOWN])
     return shown if len(every) <= SHOWN else f"{shown} and {len(every) - SHOWN} more"
+
+
+def named(error: Exception) -> str:
+    """What it is and the first line of what it says; its own __str__ may fail."""
+    return f"{type(error).__name__}: {first_line(error)[:200]}"
 
 
 def counted(seen: Mapping[str, int]) -> str:

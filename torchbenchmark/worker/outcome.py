@@ -17,7 +17,7 @@ class NonFiniteOutput(Exception):
 
 def classify(error: BaseException, stage: str) -> tuple[str, str]:
     """(status, reason) of an exception raised while the child was in `stage`."""
-    reason = f"{type(error).__name__[:100]} during {stage}: {_first_line(error)}"
+    reason = f"{type(error).__name__[:100]} during {stage}: {first_line(error)}"
     if isinstance(error, NonFiniteOutput):
         return "accuracy_fail", str(error)
     if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
@@ -27,11 +27,12 @@ def classify(error: BaseException, stage: str) -> tuple[str, str]:
     # A model says at construction what it cannot do. Later, or from torch's dispatcher ("Could not run ..."), the same
     # exception means that an operator of the build is missing: that is a failure, and must not pass as unsupported.
     if isinstance(error, NotImplementedError) and stage == "build" and not _text(error).startswith("Could not run"):
-        return "unsupported", _first_line(error) or "the model does not implement this test"
+        return "unsupported", first_line(error) or "the model does not implement this test"
     return "error", reason
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Of its message, whatever its own __str__ does."""
     return next(iter(_text(error).strip().splitlines()), "")[:500]
 
 
