@@ -94,12 +94,19 @@ def test_a_suite_plans_both_tests_of_its_models(suite, preset):
         assert (entry.unsupported_reason(experiment) is None) == (experiment.test in entry.metadata.tests)
 
 
+@pytest.mark.parametrize("name", ["hf_Longformer", "pytorch_struct"])
 @pytest.mark.parametrize("precision", ["amp_bf16", "amp_fp16"])
-def test_what_torch_export_asserts_of_the_longformer_does_not_hold_under_autocast(precision):
+def test_what_torch_export_asserts_of_some_networks_does_not_hold_under_autocast(name, precision):
     """RuntimeError: Tensor dtype mismatch! Expected: Float, Got: c10::BFloat16."""
-    asked = Experiment("hf_Longformer", "eval", "cpu", backend="export", precision=precision, preset="tiny")
-    assert "under autocast" in MODELS["hf_Longformer"].unsupported_reason(asked)
-    assert MODELS["hf_Longformer"].unsupported_reason(replace(asked, precision="bf16")) is None
+    asked = Experiment(name, "eval", "cpu", backend="export", precision=precision, preset="tiny")
+    assert "under autocast" in MODELS[name].unsupported_reason(asked)
+    assert MODELS[name].unsupported_reason(replace(asked, precision="bf16")) is None
+
+
+def test_the_backward_pass_that_torchscript_derives_of_the_inside_algorithm_under_autocast_fails():
+    asked = Experiment("pytorch_struct", "train", "cpu", backend="jit", precision="amp_bf16", preset="tiny")
+    assert "TorchScript derives under autocast" in MODELS["pytorch_struct"].unsupported_reason(asked)
+    assert MODELS["pytorch_struct"].unsupported_reason(replace(asked, test="eval")) is None
 
 
 def test_the_suite_of_version_one_holds_every_built_in_model_of_the_published_taxonomy():
