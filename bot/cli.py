@@ -6,7 +6,7 @@ from importlib import import_module
 
 import typer
 
-from torchbenchmark.terminal import new_app, run_app
+from torchbenchmark.terminal import EXIT_INTERRUPTED, error_console, new_app, run_app
 
 # Where `register` adds them, in the order of the help.
 OWNERS: dict[str, tuple[str, ...]] = {
@@ -32,7 +32,12 @@ OWNERS: dict[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    run_app(joined(owners_of(sys.argv[1:])))
+    try:
+        app = joined(owners_of(sys.argv[1:]))
+    except KeyboardInterrupt:  # most of what a short command takes is this
+        error_console.print("interrupted", style="red")
+        sys.exit(EXIT_INTERRUPTED)
+    run_app(app)
 
 
 def owners_of(arguments: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.main import get_command
 
+from bot import cli
 from bot.cli import OWNERS, joined, owners_of
 
 EVERY_COMMAND = [command for commands in OWNERS.values() for command in commands]
@@ -70,3 +71,13 @@ def test_what_only_other_commands_need_is_not_imported():
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert "score" in loaded
     assert not {"boto3", "github", "jinja2", "regression_detector"} & set(loaded)
+
+
+def test_ctrl_c_while_the_commands_are_imported_ends_in_one_line(monkeypatch, capsys):
+    def interrupted(module):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "import_module", interrupted)
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert (left.value.code, *capsys.readouterr()) == (130, "", "interrupted\n")
