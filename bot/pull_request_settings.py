@@ -25,7 +25,7 @@ class PullRequestSettings(BaseModel):
     most_pairs: Pairs = 48  # that may be asked for
     budget_minutes: Minutes = 60.0
     most_budget_minutes: Minutes = 240.0
-    most_tests: Annotated[int, Field(ge=1, le=MOST_TESTS)] = 40
+    most_tests: Annotated[int, Field(ge=1, le=MOST_TESTS)] = 120
     beyond: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] | None = None  # what `no change` means, a share
     check_run: bool = True  # beside the comments
 

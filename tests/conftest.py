@@ -30,6 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
     pin_third()  # before the workers start: a day may end between two of them
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first: no worker is left alone with one at the end."""
+    items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     from models.thirds import VARIABLE, pin_third
 

@@ -125,7 +125,7 @@ pull_requests:
   teams: [] # organisation/team
   budget_minutes: 60
   most_budget_minutes: 240
-  most_tests: 40
+  most_tests: 120
 """
 _OWNERS = """\
 owners: [] # mentioned in an issue, in quotes: "@organisation/team"

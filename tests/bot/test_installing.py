@@ -280,7 +280,7 @@ def test_a_configuration_is_checked_where_its_variables_are_not_set(installed):
         installed.monkeypatch.setenv(name, "")
     said = installed.call("check")
     assert "store: $TORCHBENCH_STORE is not set here" in said
-    assert ".github/torchbench.yml: is right; 20 tests of v1 on cuda" in said
+    assert ".github/torchbench.yml: is right; 102 tests of v1 on cuda" in said
 
 
 @pytest.mark.parametrize(

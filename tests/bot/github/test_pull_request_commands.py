@@ -122,7 +122,7 @@ HELP = """\
 
 Without words it measures suite `smoke` on cpu: at most 12 pairs of a test, and after 60 minutes no further pair \
 is begun. One \
-request may have 40 tests, 48 pairs and 240 minutes.
+request may have 120 tests, 48 pairs and 240 minutes.
 
 The keys:
 
@@ -258,11 +258,12 @@ resnet50`.
 
 {USAGE}""",
     "/benchmark v1 backend=eager,inductor,jit": f"""\
-**Not understood:** that means 50 tests of suite `v1`, and one request may have 40. Name some models, or one \
-`mode=`. Its models \
-are `resnet18`, `resnet50`, `mobilenet_v2`, `timm_vision_transformer`, `timm_efficientnet`, `hf_Bert`, \
-`hf_GPT2`, `hf_T5`, `dlrm`, \
-`soft_actor_critic`.
+**Not understood:** that means 272 tests of suite `v1`, and one request may have 120. Name some models, or one \
+`mode=`. Its models are `BERT_pytorch`, `Background_Matting`, `LearningToPaint`, `alexnet`, \
+`attention_is_all_you_need_pytorch`, `demucs`, `densenet121`, `dlrm`, `drq`, `fastNLP`, `hf_Albert`, `hf_Bert`, \
+`hf_BigBird`, `hf_DistilBert`, `hf_GPT2`, `hf_Longformer`, `hf_T5`, `maml`, `maml_omniglot`, `mnasnet1_0`, \
+`mobilenet_v2`, `mobilenet_v3_large`, `moco`, `nvidia_deeprecommender`, `opacus_cifar10`, `pyhpc_equation_of_state`, \
+`pyhpc_isoneutral_mixing`, `pytorch_CycleGAN_and_pix2pix`, `pytorch_stargan`, `pytorch_struct` and 21 more.
 
 {USAGE}""",
     "/benchmark resnet18 precision=tf32 mode=eval": f"""\
@@ -536,7 +537,7 @@ def test_limits_and_defaults_are_those_of_the_configuration(talk):
     assert talk.outputs["runner"] == '["a", "b"]'
     talk.ask("writer", "/benchmark resnet50 pairs=8 budget=10m", number)
     assert (talk.request.pairs, talk.request.budget_minutes) == (8, 10)
-    assert "means 4 tests of suite `v1`, and one request may have 2" in talk.ask("writer", "/benchmark resnet*", number)
+    assert "means 6 tests of suite `v1`, and one request may have 2" in talk.ask("writer", "/benchmark resnet*", number)
 
 
 def test_without_check_runs_there_is_none(talk):
