@@ -73,6 +73,20 @@ def test_it_sees_no_variable_no_home_no_other_file_and_no_other_process(isolate,
 
 
 @needs_root
+def test_of_the_folders_of_libraries_it_is_told_those_of_the_system_and_no_others(isolate, tmp_path, monkeypatch):
+    folders = ["/usr/lib", str(tmp_path), "/usr/no-such-folder", "/usr/../etc", "", "relative", "/usr/share"]
+    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(folders))
+    told = printed(isolate("--", "bash", "-c", "echo $LD_LIBRARY_PATH"))
+    assert told == "/usr/lib:/usr/share\n"
+    assert (
+        printed(isolate("--variable", "LD_LIBRARY_PATH=/mine", "--", "bash", "-c", "echo $LD_LIBRARY_PATH"))
+        == "/mine\n"
+    )
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert printed(isolate("--", "bash", "-c", "echo ${LD_LIBRARY_PATH-none}")) == "none\n"
+
+
+@needs_root
 def test_it_can_write_nowhere_but_in_its_folder_and_has_no_privilege(isolate, tmp_path):
     (tmp_path / "named").mkdir(mode=0o777)
     (tmp_path / "named").chmod(0o777)
