@@ -31,7 +31,8 @@ def score(
         ),
     ],
     reference: Annotated[
-        str | None, typer.Option(help="Name of a built-in reference (v1.1), or any file of results. It scores 1000.")
+        str | None,
+        typer.Option(help="Name of a built-in reference (v1.1, v1-cpu-tiny), or any file of results. It scores 1000."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     strict: Annotated[

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from score.cli import register
-from score.inputs import find_reference
+from score.inputs import find_reference, reference_names
 from torchbenchmark.formats import read_latencies
 from torchbenchmark.terminal import new_app, run_app
 
@@ -143,6 +143,14 @@ def test_the_published_reference_is_found_by_its_name_and_scores_1000(torchbench
     code, out, _ = torchbench("score", find_reference("v1.1"), "--reference", "v1.1", "--json", "--strict")
     assert code == 0
     assert json.loads(out)["total"] == 1000.0
+
+
+@pytest.mark.parametrize("name", reference_names())
+def test_a_built_in_reference_scores_1000_against_itself_and_says_where_it_is_from(torchbench, name: str) -> None:
+    code, out, _ = torchbench("score", find_reference(name), "--reference", name, "--json", "--strict")
+    assert code == 0 and json.loads(out)["total"] == 1000.0
+    head = [line for line in find_reference(name).read_text().splitlines() if line.startswith("#")]
+    assert len(head) >= 3 and "/" + "tmp" not in " ".join(head)
 
 
 def test_the_taxonomy_beside_the_references_is_not_a_reference(torchbench, reference: Path) -> None:
