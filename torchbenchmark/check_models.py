@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from torchbenchmark import environment
 from torchbenchmark.builds.provide import named_build
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import TESTS, Experiment
+from torchbenchmark.experiment import PRESETS, TESTS, Experiment
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.isolation import ChildOutcome, ModelSource, Zygote, ZygoteDied
 from torchbenchmark.nursery import Nursery
@@ -25,7 +25,6 @@ from torchbenchmark.registry import Metadata, Registry, load_suite
 from torchbenchmark.terminal import EXIT_CLEAN, EXIT_REGRESSION, console
 from torchbenchmark.yaml_files import first_problem
 
-PRESETS = ("full", "head", "tiny")
 THREADS = 1  # results are compared to the bit
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from torchbenchmark.families.squashed_normal import sample_action
-from torchbenchmark.models.drq import DISCOUNT, TARGET_RATE, Model
+from torchbenchmark.models.drq import DISCOUNT, Model
 from torchbenchmark.models.drq.random_shift import RandomShift
 from torchbenchmark.models.drq.track import build_track
 
@@ -134,7 +134,7 @@ def test_one_step_moves_the_target_critics_by_tau_towards_the_critics(model):
     before = snapshot(model.target_critics)
     model.invoke()
     for was, target, online in zip(before, model.target_critics.parameters(), model.critics.parameters(), strict=True):
-        torch.testing.assert_close(target - was, TARGET_RATE * (online - was), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(target - was, Model.TARGET_RATE * (online - was), rtol=1e-3, atol=1e-6)
         assert target.grad is None
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from torchbenchmark.models.soft_actor_critic import TARGET_RATE, Model, pendulum, sample_action
+from torchbenchmark.models.soft_actor_critic import Model, pendulum, sample_action
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_one_step_moves_the_target_critics_by_tau_towards_the_critics(model):
     before = snapshot(model.target_critics)
     model.invoke()
     for was, target, online in zip(before, model.target_critics.parameters(), model.critics.parameters(), strict=True):
-        torch.testing.assert_close(target - was, TARGET_RATE * (online - was), rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(target - was, Model.TARGET_RATE * (online - was), rtol=1e-3, atol=1e-6)
 
 
 def test_every_optimizer_steps_once_per_invocation(model):

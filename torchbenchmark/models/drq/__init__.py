@@ -2,26 +2,24 @@
 
 import copy
 import math
-from dataclasses import dataclass
 
 import torch
 from torch.nn import functional
 
+from torchbenchmark.families.soft_actor_critic import ReplayBatch, SoftActorCritic, take_step
 from torchbenchmark.families.squashed_normal import sample_action
-from torchbenchmark.model import BenchmarkModel, Preset
+from torchbenchmark.model import Preset
 from torchbenchmark.models.drq.networks import Actor, TwinCritics, build_convolutions, build_summary
 from torchbenchmark.models.drq.random_shift import RandomShift
 from torchbenchmark.models.drq.track import ACTION, CHANNELS, Track, build_track, random_state
 
 LEARNING_RATE = 1e-3
 DISCOUNT = 0.99
-TARGET_RATE = 0.01  # tau: how far the target critics move towards the critics at each update
 INITIAL_TEMPERATURE = 0.1
-TARGET_ENTROPY = -float(ACTION)
 VIEWS = 2  # shifted versions of an observation, and of the one that follows it: the paper's M and K
 
 
-class Model(BenchmarkModel):
+class Model(SoftActorCritic):
     """train: one whole update (critics, actor, temperature, target critics) on a fixed replay batch, newly shifted.
     eval: the actor's mean action for a batch of observations and the step of the task under it, from the same state
     every time.
@@ -31,6 +29,8 @@ class Model(BenchmarkModel):
     trained by the critics' optimizer. A test="eval" instance has the actor alone.
     """
 
+    TARGET_RATE = 0.01
+    TARGET_ENTROPY = -float(ACTION)
     PRESETS = {
         "full": Preset(
             train_batch=128, eval_batch=1, shape={"side": 84, "filters": 32, "features": 50, "hidden": 1024}
@@ -57,15 +57,7 @@ class Model(BenchmarkModel):
             self.critic_optimizer = torch.optim.Adam(self.critics.parameters(), lr=LEARNING_RATE)
             self.temperature_optimizer = torch.optim.Adam([self.log_temperature], lr=LEARNING_RATE)
 
-    def forward(self) -> torch.Tensor:
-        raise NotImplementedError(f"{self.name} has no staged training: an update is three in a row, call train()")
-
-    def train(self) -> torch.Tensor:
-        """One update. Returns the sum of the losses of critics, actor and temperature, detached."""
-        if self.test != "train":
-            raise NotImplementedError(
-                f"this {self.name} was built for test='eval': it has no critics and no optimizers"
-            )
+    def update(self) -> torch.Tensor:
         views = [self.shift(self.replay.observation) for _ in range(VIEWS)]
         critic_loss = self.update_critics(views)
         actor_loss, log_probability = self.update_actor(views[0])
@@ -87,10 +79,7 @@ class Model(BenchmarkModel):
             first, second = self.critics(view, self.replay.action)
             losses += [functional.mse_loss(first, target), functional.mse_loss(second, target)]
         loss = torch.stack(losses).sum()
-        self.critic_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.critic_optimizer.step()
-        return loss.detach()
+        return take_step(self.critic_optimizer, loss)
 
     @torch.no_grad()
     def soft_target(self) -> torch.Tensor:
@@ -109,35 +98,8 @@ class Model(BenchmarkModel):
         action, log_probability = sample_action(*self.module(view))
         value = torch.minimum(*self.critics(view, action))
         loss = (self.log_temperature.exp().detach() * log_probability - value).mean()
-        self.optimizer.zero_grad(set_to_none=True)
         # gradients flow through the critics, but only those of the actor's own weights are kept and computed
-        loss.backward(inputs=self.actor.own_parameters())
-        self.optimizer.step()
-        return loss.detach(), log_probability.detach()
-
-    def update_temperature(self, log_probability: torch.Tensor) -> torch.Tensor:
-        """The temperature towards the one at which the actor's entropy is the target."""
-        loss = -(self.log_temperature.exp() * (log_probability + TARGET_ENTROPY)).mean()
-        self.temperature_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.temperature_optimizer.step()
-        return loss.detach()
-
-    @torch.no_grad()
-    def update_target_critics(self) -> None:
-        for target, online in zip(self.target_critics.parameters(), self.critics.parameters(), strict=True):
-            target.lerp_(online, TARGET_RATE)
-
-
-@dataclass(frozen=True)
-class ReplayBatch:
-    """Transitions, one row each. `goes_on` is 0 after the end of an episode; this task never ends by itself."""
-
-    observation: torch.Tensor
-    action: torch.Tensor
-    reward: torch.Tensor
-    next_observation: torch.Tensor
-    goes_on: torch.Tensor
+        return take_step(self.optimizer, loss, only=self.actor.own_parameters()), log_probability.detach()
 
 
 def replay_batch(track: Track, state: torch.Tensor, observation: torch.Tensor) -> ReplayBatch:

@@ -2,27 +2,25 @@
 
 import copy
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from torchbenchmark.families.soft_actor_critic import ReplayBatch, SoftActorCritic, take_step
 from torchbenchmark.families.squashed_normal import sample_action
-from torchbenchmark.model import BenchmarkModel, Preset
+from torchbenchmark.model import Preset
 from torchbenchmark.models.soft_actor_critic import pendulum
 
 OBSERVATION, ACTION = 3, 1
 LEARNING_RATE = 1e-4
 DISCOUNT = 0.99
-TARGET_RATE = 0.005  # tau: how far the target critics move towards the critics at each update
 INITIAL_TEMPERATURE = 0.1
-TARGET_ENTROPY = -float(ACTION)
 EPISODE_STEPS = 10
 LOG_DEVIATION_RANGE = (-10.0, 2.0)
 
 
-class Model(BenchmarkModel):
+class Model(SoftActorCritic):
     """train: one whole update (critics, actor, temperature, target critics) on a fixed replay batch.
     eval: ten steps of a batch of pendulums under the actor's mean action, from the same state every time.
 
@@ -31,6 +29,8 @@ class Model(BenchmarkModel):
     instance has the actor alone.
     """
 
+    TARGET_RATE = 0.005
+    TARGET_ENTROPY = -float(ACTION)
     PRESETS = {
         "full": Preset(train_batch=512, eval_batch=1, shape={"hidden": 1024}),
         "tiny": Preset(train_batch=64, eval_batch=64, shape={"hidden": 128}),
@@ -52,15 +52,7 @@ class Model(BenchmarkModel):
             self.critic_optimizer = torch.optim.Adam(self.critics.parameters(), lr=LEARNING_RATE)
             self.temperature_optimizer = torch.optim.Adam([self.log_temperature], lr=LEARNING_RATE)
 
-    def forward(self) -> torch.Tensor:
-        raise NotImplementedError(f"{self.name} has no staged training: an update is three in a row, call train()")
-
-    def train(self) -> torch.Tensor:
-        """One update. Returns the sum of the losses of critics, actor and temperature, detached."""
-        if self.test != "train":
-            raise NotImplementedError(
-                f"this {self.name} was built for test='eval': it has no critics and no optimizers"
-            )
+    def update(self) -> torch.Tensor:
         critic_loss = self.update_critics()
         actor_loss, log_probability = self.update_actor()
         temperature_loss = self.update_temperature(log_probability)
@@ -87,10 +79,7 @@ class Model(BenchmarkModel):
             target = replay.reward + DISCOUNT * replay.goes_on * soft_value
         first, second = self.critics(replay.observation, replay.action)
         loss = functional.mse_loss(first, target) + functional.mse_loss(second, target)
-        self.critic_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.critic_optimizer.step()
-        return loss.detach()
+        return take_step(self.critic_optimizer, loss)
 
     def update_actor(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The actor towards actions of high value and entropy; also the log-probability of what it sampled."""
@@ -98,24 +87,8 @@ class Model(BenchmarkModel):
         action, log_probability = sample_action(*self.module(self.replay.observation))
         value = torch.minimum(*self.critics(self.replay.observation, action))
         loss = (self.log_temperature.exp().detach() * log_probability - value).mean()
-        self.optimizer.zero_grad(set_to_none=True)
         # gradients flow through the critics, but only the actor's are kept and computed
-        loss.backward(inputs=list(self.module.parameters()))
-        self.optimizer.step()
-        return loss.detach(), log_probability.detach()
-
-    def update_temperature(self, log_probability: torch.Tensor) -> torch.Tensor:
-        """The temperature towards the one at which the actor's entropy is the target."""
-        loss = -(self.log_temperature.exp() * (log_probability + TARGET_ENTROPY)).mean()
-        self.temperature_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self.temperature_optimizer.step()
-        return loss.detach()
-
-    @torch.no_grad()
-    def update_target_critics(self) -> None:
-        for target, online in zip(self.target_critics.parameters(), self.critics.parameters(), strict=True):
-            target.lerp_(online, TARGET_RATE)
+        return take_step(self.optimizer, loss, only=list(self.module.parameters())), log_probability.detach()
 
 
 class Actor(nn.Module):
@@ -142,17 +115,6 @@ class TwinCritics(nn.Module):
     def forward(self, observation: torch.Tensor, action: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         both = torch.cat([observation, action], dim=-1)
         return self.first(both), self.second(both)
-
-
-@dataclass(frozen=True)
-class ReplayBatch:
-    """Transitions, one row each. `goes_on` is 0 after the end of an episode; a swing-up never ends by itself."""
-
-    observation: torch.Tensor
-    action: torch.Tensor
-    reward: torch.Tensor
-    next_observation: torch.Tensor
-    goes_on: torch.Tensor
 
 
 def replay_batch(state: torch.Tensor) -> ReplayBatch:
