@@ -183,6 +183,17 @@ def test_an_interpreter_brings_what_it_needs_and_its_environment_is_not_the_call
 
 
 @needs_root
+def test_what_is_mounted_in_a_folder_of_the_system_is_there_also_when_that_is_named(tmp_path):
+    """A GPU's driver is mounted into /usr of a container; /usr is also what an interpreter of the system needs."""
+    mounted = 'mount -t tmpfs driver /usr/games && echo library >/usr/games/libdriver && exec "$@"'
+    command = [ISOLATE, "--work", tmp_path / "work", "--interpreter", "/usr/bin/python3"]
+    shown = ["--", "bash", "-c", "cat /usr/games/libdriver; touch /usr/games/mine 2>&1 || true"]
+    started = ["unshare", "--mount", "--propagation", "private", "bash", "-c", mounted, "bash", *map(str, command)]
+    ended = subprocess.run([*started, *shown], capture_output=True, text=True, timeout=60, check=False)
+    assert printed(ended).startswith("library\n") and "Read-only file system" in printed(ended), ended
+
+
+@needs_root
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
 def test_a_step_that_is_cancelled_ends_what_it_runs(tmp_path, number):
     script = "trap 'touch told; exit 0' TERM; touch ready; sleep 60 & wait"
