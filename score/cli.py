@@ -32,7 +32,9 @@ def score(
     ],
     reference: Annotated[
         str | None,
-        typer.Option(help="Name of a built-in reference (v1.1, v1-cpu-tiny), or any file of results. It scores 1000."),
+        typer.Option(
+            help=f"Name of a built-in reference ({', '.join(reference_names())}), or any file of results. It scores 1000."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     strict: Annotated[
