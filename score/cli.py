@@ -33,7 +33,7 @@ def score(
     reference: Annotated[
         str | None,
         typer.Option(
-            help=f"Name of a built-in reference ({', '.join(reference_names())}), or any file of results. It scores 1000."
+            help=f"A built-in reference ({', '.join(reference_names())}), or any file of results. It scores 1000."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
