@@ -4,6 +4,7 @@ Every box is compared with every anchor of every scale, matched or not, and coun
 depend on values, so the host need not know how many match.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from torch.nn import functional
 BOX_WEIGHT, OBJECTNESS_WEIGHT, CLASS_WEIGHT = 3.54, 64.3, 37.4
 MATCHING_IOU = 0.2  # of an anchor and a box laid over each other, from which the anchor has to predict the box
 NOMINAL_BATCH = 64  # for which the learning rate is meant
-LARGEST_GROWTH = 1e3  # of an anchor
+LARGEST_GROWTH = math.log(1e3)  # of an anchor
 TINY = 1e-9  # keeps quotients of areas finite
 
 
@@ -45,7 +46,8 @@ def scale_loss(raw: torch.Tensor, truth: Truth, anchors: torch.Tensor) -> torch.
     place = ((image * kinds + kind) * rows + row[:, :, None]) * columns + column[:, :, None]  # [images, boxes, kinds]
     predicted = raw.view(-1, outputs)[place]
     centre = predicted[..., :2].sigmoid()
-    extent = predicted[..., 2:4].exp().clamp(max=LARGEST_GROWTH) * anchors
+    # bounded before the exponential, which past e^88 is infinite, with a gradient that is no number
+    extent = predicted[..., 2:4].clamp(max=LARGEST_GROWTH).exp() * anchors
     overlap = generalized_iou(
         torch.cat([centre, extent], dim=-1), torch.cat([offset, size], dim=-1).expand_as(predicted[..., :4])
     )
