@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 TIMED_SECTION, COUNTING = "timed section", "operators and flops"  # stages that the driver waits for
+# Channels of a warm model, which are the same whatever a process has imported or counts afterwards.
+WARM_TIMES = ("latency", "cpu_time", "cpu_time_adjusted", "throughput", "event_latency", "gpu_time", "gpu_busy")
 
 
 @dataclass(frozen=True)

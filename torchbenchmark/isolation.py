@@ -143,9 +143,11 @@ class Zygote:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def preload(self, models: Iterable[ModelSource]) -> None:
-        """Ask for the imports; `wait_ready` waits for them, so that several zygotes can import at once."""
-        self._send(op="preload", models=[{"name": model.name, "folder": str(model.folder)} for model in models])
+    def preload(self, models: Iterable[ModelSource], dynamo: bool = True) -> None:
+        """Ask for the imports; `wait_ready` waits for them, so that several zygotes can import at once. Without
+        `dynamo`, only for tests that do not import it (`experiment.imports_dynamo`): a child would, and be slow."""
+        sources = [{"name": model.name, "folder": str(model.folder)} for model in models]
+        self._send(op="preload", models=sources, dynamo=dynamo)
 
     def is_alive(self) -> bool:
         return self._process.poll() is None

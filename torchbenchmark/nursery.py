@@ -37,9 +37,11 @@ class Nursery:
         worker: str = "",
         stopping: threading.Event,
         spawn: bool = False,
+        dynamo: bool = True,
     ) -> None:
         """`decide(test, status, reason)` is told of a test whose import went wrong, and `is_decided(test)` is true of
-        it from then on. `variables` are set in the environment of the zygotes; `worker` tells theirs from others'."""
+        it from then on. `variables` are set in the environment of the zygotes; `worker` tells theirs from others'.
+        `dynamo` tells whether any of the run's tests imports it: its zygotes do so then, for all their children."""
         self.registry = registry
         self.interpreter = interpreter
         self.scratch = scratch
@@ -51,6 +53,7 @@ class Nursery:
         self.worker = worker
         self.stopping = stopping
         self.spawn_all = spawn
+        self.dynamo = dynamo
         self.spawned_models: set[str] = set()  # their import leaves a process that cannot be forked
         self._waiting: dict[int, Zygote] = {}  # round -> a zygote that is ready for it
         self._started = 0
@@ -113,7 +116,8 @@ class Nursery:
             )
             self._started += 1
             self._waiting[number] = zygote
-            zygote.preload([model for model in self._models(tests) if not self.spawns(model.name)])
+            models = [model for model in self._models(tests) if not self.spawns(model.name)]
+            zygote.preload(models, self.dynamo)
 
     def _wait_for_the_others(self) -> None:
         """Wait until nothing imports any more. What went wrong for a later round shows again when its turn comes."""

@@ -86,6 +86,8 @@ class Measurer:
             outcome = ChildOutcome(None, death.status, death.reason, "", time.monotonic() - began)
         if outcome.status == Status.OK:
             self.caches.ended(experiment, round)
+        if outcome.result and outcome.result.get("imported_dynamo"):
+            nursery.dynamo = True  # every child would: let the next zygotes do it once
         gpu = self._gpu_while_timed(nursery.place, stages)
         process = process_of(
             outcome,
@@ -121,6 +123,7 @@ class Measurer:
             "warmup_cap_s": measuring.warmup_cap_s,
             "min_unit_s": measuring.min_unit_s,
             "min_samples": measuring.min_samples,
+            "counting": measuring.counting,
         }
 
 

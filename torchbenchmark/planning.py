@@ -46,6 +46,7 @@ class RunRequest:
     workers: int | None = None  # None: one for each visible GPU; on the CPU one
     canary: CanaryOf | None = None  # the night, begun at `started`, whose canaries these are
     started: datetime | None = None  # None: now
+    counting: bool = True  # channels `operators` and `flops`
     spawn: bool = False  # measure in fresh interpreters instead of forks: slow, for comparison
 
 
@@ -95,6 +96,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
             memory_limit_bytes=_memory_limit(request, workers),
             workers=workers,
             gpus=gpus,
+            counting=request.counting,
         ),
         build=interpreter.build,
         environment=environment.describe_environment(interpreter, request.device),

@@ -189,11 +189,13 @@ class Measuring(_Schema):
     memory_limit_bytes: int | None = None
     workers: Annotated[int, Field(ge=1)] = 1  # tests that are measured at a time
     gpus: Annotated[int, Field(ge=1)] | None = None  # that the workers have between them; None for a CPU run
+    counting: bool = True  # channels `operators` and `flops`, which are counted last
 
     @property
     def settings(self) -> dict[str, float]:
-        """What can move a number; limits that only end a test are not among it, nor are workers with a GPU each."""
-        settings = self.model_dump(exclude={"timeout_s", "memory_limit_bytes", "workers", "gpus"})
+        """What can move a number; limits that only end a test are not among it, nor are workers with a GPU each, nor
+        what is done after all else."""
+        settings = self.model_dump(exclude={"timeout_s", "memory_limit_bytes", "workers", "gpus", "counting"})
         if self.workers > (self.gpus or 1):
             settings["workers"] = self.workers
         return settings

@@ -15,6 +15,7 @@ from bot.bisection.provided import Provided
 from bot.bisection.script import BaseCannotMeasure, CannotMeasure, run_script
 from bot.errors import BotError
 from torchbenchmark.builds.provide import ProvidedBuild
+from torchbenchmark.channels import WARM_TIMES
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.paired.measurement import (
     NothingToCompare,
@@ -131,7 +132,9 @@ class TestsInstrument:
         began = time.monotonic()
         # As they were when they were verified: to ask them again would take two imports of torch a visit.
         interpreters = {"base": self.provided(good).holds, "head": self.provided(visit.commit).holds}
-        run = dataclasses.replace(self.request, rounds=visit.n, processes=1)
+        # For times nothing need be counted, and importing what counts takes as long as importing torch.
+        counting = self.channel not in WARM_TIMES
+        run = dataclasses.replace(self.request, rounds=visit.n, processes=1, counting=counting)
         request = PairsRequest(run, Side(self._address(good)), Side(self._address(visit.commit)))
         require_same_gpus(request, interpreters)
         try:

@@ -2,12 +2,14 @@
 published."""
 
 import importlib
+import subprocess
+import sys
 
 import pytest
 import torch
 from e2e.slow_build import SLOWED_MODELS
 from models.contract_cases import case_of, what_is_broken
-from models.thirds import in_turns
+from models.thirds import in_turns, today
 from published import PUBLISHED
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -49,6 +51,30 @@ def test_a_model_is_used_the_way_upstream_uses_it():
 @every_test
 def test_a_model_keeps_its_contracts(name, test):
     assert what_is_broken(case_of(name, test, "cpu", "tiny")) == {}
+
+
+FIRST_INFERENCES = """
+import importlib, os, sys
+import torch
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        model = importlib.import_module(f"torchbenchmark.models.{name}").Model
+        before = set(sys.modules)
+        model(test="eval", device="cpu", preset="tiny").invoke()
+        late = {"torch._dynamo", "torch._inductor", "torch.distributed"} & (sys.modules.keys() - before)
+        print(name, *late, flush=True)
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_what_takes_long_to_import_is_there_before_the_first_inference():
+    """What is imported with the model is imported once, in the zygote; the rest is part of its first batch."""
+    models = {name: Registry().model(name).metadata for name in today(MODELS)}
+    # timm and transformers bring all of it
+    names = [name for name, model in models.items() if "eval" in model.tests and not model.requires]
+    ended = subprocess.run([sys.executable, "-c", FIRST_INFERENCES, *names], capture_output=True, text=True, check=True)
+    assert ended.stdout.split("\n")[:-1] == names, ended.stderr
 
 
 @every_model

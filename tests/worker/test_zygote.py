@@ -43,7 +43,8 @@ class Model(BenchmarkModel):
     def setup(self):
         self.module = torch.nn.Linear(4, 4)
         self.example_inputs = (torch.ones(self.batch_size, 4),)
-        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1)
+        if self.test == "train":
+            self.optimizer = torch.optim.SGD(self.module.parameters(), lr=0.1)
         size = self.batch_size * 2**20
         self.hoard = torch.ones(size // 4) if self.batch_size > 2 else None
         FACTS.write_text(json.dumps({{
@@ -53,6 +54,14 @@ class Model(BenchmarkModel):
 
     def forward(self):
         return self.call_module().square().mean()
+"""
+
+WITHOUT_DYNAMO = """
+    def eval(self):
+        import sys
+        if "torch._dynamo" in sys.modules:
+            raise RuntimeError("imported dynamo")
+        return (self.call_module(),)
 """
 
 
@@ -111,6 +120,23 @@ def test_a_spawned_child_measures_the_same_channels(warm):
     assert spawned.status == "ok", spawned
     assert set(spawned.result["channels"]) == set(forked.result["channels"])
     assert spawned.result["channels"]["operators"] == forked.result["channels"]["operators"]
+
+
+def test_without_counts_an_inference_is_measured_in_a_zygote_that_has_not_imported_dynamo(tmp_path):
+    probe = make_probe(tmp_path)
+    with open(probe.folder / "__init__.py", "a") as file:
+        file.write(WITHOUT_DYNAMO)
+    zygote = Zygote(Path(sys.executable), ZYGOTE_SCRIPT, "z", tmp_path, {})
+    zygote.preload([probe], dynamo=False)
+    with zygote:
+        zygote.wait_ready()
+        for start_method in ("fork", "spawn"):
+            outcome = measure(zygote, probe, start_method, test="eval", counting=False)
+            assert outcome.status == "ok" and not outcome.result["imported_dynamo"], outcome
+            told = outcome.result["channels"].keys()
+            assert "latency" in told and "cpu_memory" in told and not {"operators", "flops"} & told
+        trained = measure(zygote, probe, test="train", counting=False)  # slow, and right all the same
+        assert trained.status == "ok" and trained.result["imported_dynamo"], trained
 
 
 def test_memory_of_a_known_allocation_is_told_within_one_percent(warm):

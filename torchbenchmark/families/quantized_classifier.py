@@ -7,7 +7,7 @@ models, and says so. What it warns of is known here, and not repeated by each pr
 import importlib
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 
 import torch
@@ -22,6 +22,10 @@ WARNINGS = (
     ".*reduce_range will be deprecated",
     ".*quantized tensor creation functions",
 )
+
+with suppress(ImportError):  # a model says so when it is built; where it is there, no first batch waits for it
+    importlib.import_module("torch.ao.quantization.quantize_fx")
+    importlib.import_module("torch._inductor")  # which the conversion to int8 asks
 
 
 class QuantizedClassifier(ImageClassifier):

@@ -20,7 +20,7 @@ from torchbenchmark import environment
 from torchbenchmark.compile_caches import CompileCaches
 from torchbenchmark.environment import Interpreter, machine_class
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import Experiment
+from torchbenchmark.experiment import Experiment, imports_dynamo
 from torchbenchmark.gpu_watch import GpuWatch
 from torchbenchmark.isolation import Zygote
 from torchbenchmark.nursery import Nursery
@@ -352,6 +352,9 @@ class _Work:
     def _nursery(self, name: SideName, place: Place) -> Nursery:
         side: Side = self.request.side(name)
 
+        every = [experiment for sides in self.experiments.values() for experiment in sides.values()]
+        counting = self.header.measuring.counting
+
         def decide(test: str, status: Status, reason: str) -> None:
             self.not_imported[name][self._base_of(name, test)] = _import_failure(status, reason)
 
@@ -366,6 +369,7 @@ class _Work:
             place=place,
             worker=name,
             stopping=threading.Event(),
+            dynamo=any(imports_dynamo(one.test, one.backend, counting) for one in every),
         )
 
     def _base_of(self, name: SideName, test: str) -> str:

@@ -2,14 +2,20 @@
 
 Dynamo times each compilation itself (`dynamo_timed`): one entry of "_compile.compile_inner" for each frame, with all
 that its backend does for it, and one of "backward._backward_impl" for each backward graph, which is compiled when it is
-first needed. Both names are the same in torch 2.9 to 2.14.
+first needed. Both names are the same in torch 2.9 to 2.14. All but `watch` and `compilations` are
+asked only once something was compiled.
 """
 
+from __future__ import annotations
+
 import importlib
+import sys
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from torch._dynamo import utils
+if TYPE_CHECKING:
+    from torch._dynamo.utils import CompilationMetrics
 
 _TIMED = ("_compile.compile_inner", "backward._backward_impl")
 MOST_REASONS = 10
@@ -22,7 +28,8 @@ def watch(backend: str) -> float:
 
     That is no compiling, and first_batch leaves imports out.
     """
-    utils.set_compilation_metrics_limit(_METRICS_KEPT)
+    if (utils := _utils()) is not None:
+        utils.set_compilation_metrics_limit(_METRICS_KEPT)
     began = time.monotonic()
     if backend.startswith("inductor"):
         importlib.import_module("torch._inductor.compile_fx")
@@ -31,26 +38,26 @@ def watch(backend: str) -> float:
 
 def compilations() -> int:
     """How many frames and backward graphs were compiled, also those that Dynamo gave up."""
-    return sum(len(utils.compilation_time_metrics.get(name, ())) for name in _TIMED)
+    utils = _utils()
+    return 0 if utils is None else sum(len(utils.compilation_time_metrics.get(name, ())) for name in _TIMED)
 
 
 def compile_seconds() -> float:
-    return sum(sum(utils.compilation_time_metrics.get(name, ())) for name in _TIMED)
+    return sum(sum(_utils().compilation_time_metrics.get(name, ())) for name in _TIMED)
 
 
 def graphs() -> int:
-    return utils.counters["stats"]["unique_graphs"]
+    return _utils().counters["stats"]["unique_graphs"]
 
 
 def graph_breaks() -> int:
-    return sum(utils.counters["graph_break"].values())
+    return sum(_utils().counters["graph_break"].values())
 
 
 def graph_break_reasons() -> list[str]:
     """The most frequent reasons, each with how often it was met."""
-    return [
-        f"{count} x {_shortened(reason)}" for reason, count in utils.counters["graph_break"].most_common(MOST_REASONS)
-    ]
+    met = _utils().counters["graph_break"].most_common(MOST_REASONS)
+    return [f"{count} x {_shortened(reason)}" for reason, count in met]
 
 
 def recompilations() -> int:
@@ -67,11 +74,16 @@ def recompile_reasons() -> list[str]:
 
 
 def cudagraph_skips() -> int:
-    return utils.counters["inductor"]["cudagraph_skips"]
+    return _utils().counters["inductor"]["cudagraph_skips"]
 
 
-def _recompiled() -> Iterable[utils.CompilationMetrics]:
-    for metrics in utils.get_compilation_metrics():
+def _utils() -> Any:
+    """Dynamo's records of this process; None as long as nothing has imported it, and so nothing is compiled."""
+    return sys.modules.get("torch._dynamo.utils")
+
+
+def _recompiled() -> Iterable[CompilationMetrics]:
+    for metrics in _utils().get_compilation_metrics():
         compile_id = str(metrics.compile_id).rpartition("/")[2]
         # The backward graph of a frame has the id of its forward one: it is not compiled again.
         if compile_id.isdigit() and int(compile_id) > 0 and metrics.is_forward is not False and not metrics.is_runtime:

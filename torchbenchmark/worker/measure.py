@@ -1,13 +1,13 @@
 """Measures one test in this process: build, first batch, warm-up, then the sections that give the channels."""
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy
 import torch
-import torch._dynamo  # the first optimizer step would import it, inside the first batch
 
 from torchbenchmark.channels import CHANNELS
 from torchbenchmark.experiment import EVAL_MODE_TRAINING
@@ -15,7 +15,6 @@ from torchbenchmark.worker import compilation
 from torchbenchmark.worker.backends import apply_backend
 from torchbenchmark.worker.channels import SECTIONS
 from torchbenchmark.worker.channels.memory import cold_gpu_peaks, reset_peak
-from torchbenchmark.worker.compile_caches import use_compile_caches
 from torchbenchmark.worker.cuda_events import EventStopwatch
 from torchbenchmark.worker.host_probe import HostProbe
 from torchbenchmark.worker.launch_probe import LaunchProbe
@@ -34,7 +33,10 @@ def measure(
     first batch counts. `enter(stage)` is called as each stage begins.
     """
     reset_peak()
-    if spec.get("compile_cache") is not None:
+    imported = "torch._dynamo" in sys.modules
+    if spec.get("compile_cache") is not None:  # only then, as this imports a compiler
+        from torchbenchmark.worker.compile_caches import use_compile_caches
+
         use_compile_caches(spec["compile_cache"])
     enter("device")
     threads = set_threads(spec["threads"])
@@ -89,6 +91,7 @@ def measure(
         "steady": timed.steady,
         "channels": {name: summarise(name, values) for name, values in samples.items()},
         "notes": notes,
+        "imported_dynamo": "torch._dynamo" in sys.modules and not imported,
         "reasons": {channel: lines for channel, lines in timed.reasons.items() if lines},
     } | ({"profile": timed.profile} if timed.profile is not None else {})
 

@@ -50,6 +50,13 @@ def load_harness() -> None:
     spec.loader.exec_module(module)
 
 
+def import_harness(dynamo: bool) -> None:
+    """Import torch and what measures, and torch._dynamo where a child would import it within its first batch."""
+    importlib.import_module("torchbenchmark.worker.child")
+    if dynamo:
+        importlib.import_module("torch._dynamo")
+
+
 def thread_count() -> int:
     """Threads of this process as the kernel counts them."""
     return len(os.listdir("/proc/self/task"))
@@ -132,21 +139,21 @@ class Zygote:
             if operation == "quit":
                 return False
             if operation == "preload":
-                self.preload(request["models"])
+                self.preload(request["models"], request["dynamo"])
             elif operation == "measure":
                 self.start_child(request)
             elif operation == "kill":
                 self.kill(request["id"])
         return True
 
-    def preload(self, models: list[dict[str, str]]) -> None:
+    def preload(self, models: list[dict[str, str]], dynamo: bool) -> None:
         """Import every model's module, telling after each what it did to this process; then freeze the heap."""
         # What a module may change for all that come after it.
         kept = sys.stdout, sys.stderr, signal.getsignal(signal.SIGCHLD)
         from torchbenchmark.worker.loading import import_model  # only after load_harness
 
         gc.disable()  # imports make objects that stay: to look for garbage among them is a sixth of their time
-        self.import_and_tell(None, lambda: importlib.import_module("torchbenchmark.worker.child"))
+        self.import_and_tell(None, functools.partial(import_harness, dynamo))
         for model in models:
             self.import_and_tell(model["name"], functools.partial(import_model, model["name"], model["folder"]))
         sys.stdout, sys.stderr, handler = kept
@@ -283,9 +290,12 @@ def _run_once(request: dict, events: int) -> None:
     """A measurement in a fresh interpreter, for models whose import leaves a process that cannot be forked."""
     die_with_parent(os.getppid())
     load_harness()
+    from torchbenchmark.experiment import imports_dynamo
     from torchbenchmark.worker.child import measure_and_report
     from torchbenchmark.worker.loading import import_model
 
+    spec = request["spec"]
+    import_harness(imports_dynamo(spec["test"], spec["backend"], spec.get("counting", True)))
     import_model(request["model"], request["folder"])
     measure_and_report(request, time.monotonic(), events)
 

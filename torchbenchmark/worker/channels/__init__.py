@@ -20,10 +20,13 @@ class Section:
     required: bool = False
     devices: tuple[str, ...] = ("cpu", "cuda")
     compiled_only: bool = False
+    counts: bool = False  # left out where the driver wants no counts
     on_request: bool = False  # only where the driver asks for a profile
 
     def applies(self, spec: Mapping[str, Any]) -> bool:
         if self.on_request and spec.get("profile") is None:
+            return False
+        if self.counts and not spec.get("counting", True):
             return False
         return spec["device"] in self.devices and not (self.compiled_only and spec["backend"] == "eager")
 
@@ -36,5 +39,5 @@ SECTIONS = (
         "operator profile", operators.measure, on_request=True
     ),  # as the next: what it watches is not compiled anew
     Section("compilation", dynamo.measure, compiled_only=True),  # before the counting, under which frames compile anew
-    Section(COUNTING, dispatch.measure),
+    Section(COUNTING, dispatch.measure, counts=True),
 )

@@ -1,7 +1,8 @@
 """Channels `operators` and `flops`: exact counts over one more iteration, watched at the dispatcher."""
 
+import sys
+
 import torch
-import torch._dynamo
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -25,7 +26,8 @@ def measure(timed: Timed) -> dict[str, list[float]]:
 
     None of a module behind torch.compile: while the dispatcher is watched, torch runs such a module uncompiled.
     """
-    if isinstance(getattr(timed.model, "module", None), torch._dynamo.OptimizedModule):
+    dynamo = sys.modules.get("torch._dynamo")  # nothing is compiled before it is there
+    if dynamo is not None and isinstance(getattr(timed.model, "module", None), dynamo.OptimizedModule):
         return {}
     operators = OperatorCount()
     with operators:
