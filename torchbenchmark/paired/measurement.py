@@ -351,7 +351,6 @@ class _Work:
 
     def _nursery(self, name: SideName, place: Place) -> Nursery:
         side: Side = self.request.side(name)
-
         every = [experiment for sides in self.experiments.values() for experiment in sides.values()]
         counting = self.header.measuring.counting
 
@@ -412,7 +411,9 @@ class _Work:
         """The zygotes of both sides, imported side by side; those that are there, if one side has none. And the tests
         that a side could not import, which have had their turn in this round."""
         ids = {name: [getattr(self.tests[test], name) for test in tests] for name in SIDES}
+        dynamo = any(nursery.dynamo for nursery in nurseries.values())
         for name in SIDES:
+            nurseries[name].dynamo = dynamo  # the sides differ in nothing but the build
             nurseries[name].begin(number, ids[name])
         found: dict[SideName, Zygote] = {}
         for name in SIDES:

@@ -1,10 +1,11 @@
 """What measures the commits of a bisection."""
 
 import math
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Channel, Process, Status, replace_lines
 from torchbenchmark.registry import load_suite
 
+METADATA = Path(__file__).parent / "model_of_package" / "works" / "metadata.yaml"
 GOOD, CULPRIT = "a" * 40, "b" * 40
 
 
@@ -40,7 +42,7 @@ class Commits:
         return ""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def holds() -> environment.Interpreter:
     return environment.inspect_interpreter(Path(sys.executable))
 
@@ -109,6 +111,66 @@ def test_a_test_that_does_not_follow_the_host_is_not_adjusted_by_it(instrument, 
 
     assert rehearsal.values == pytest.approx([0.0] * 8, abs=1e-3)
     assert visit.values == pytest.approx([math.log(1.08)] * 6, abs=1e-3)
+
+
+LATE = """
+import importlib
+import sys
+from pathlib import Path
+import torch
+from torchbenchmark.model import BenchmarkModel, Preset
+
+
+class Model(BenchmarkModel):
+    PRESETS = {{"tiny": Preset(2, 2, {{}})}}
+
+    def setup(self):
+        side = "head" if "head" in Path.cwd().parts[-2] else "base"
+        with open({told!r}, "a") as file:
+            print(side, "torch._dynamo" in sys.modules, file=file)
+        self.module = torch.nn.Linear(4, 4)
+        self.example_inputs = (torch.ones(2, 4),)
+        if side == "head":
+            importlib.import_module("torch._dynamo")
+"""
+
+
+def test_by_a_time_nothing_is_counted_and_what_one_side_imports_late_both_import_in_later_rounds(instrument, tmp_path):
+    told = tmp_path / "told"
+    folder = tmp_path / "models" / "late"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(LATE.format(told=str(told)))
+    shutil.copy(METADATA, folder)
+    (tmp_path / "late.yaml").write_text(
+        "name: late\ndescription: That model.\nmodels: [late]\ntests: [eval]\npreset: tiny\n"
+    )
+    suite = load_suite(str(tmp_path / "late.yaml"))
+    request = RunRequest(suite=suite, device="cpu", threads=1, budget_s=0.02, model_folders=(folder.parent,))
+
+    visit = replace(instrument, request=request).measure(GOOD, Visit(number=1, commit=CULPRIT, n=2), lambda _: None)
+    assert len(visit.values) == 2
+    assert sorted(told.read_text().splitlines()) == ["base False", "base True", "head False", "head True"]
+    (file,) = tmp_path.glob("001-*.jsonl")
+    given = {name for pair in read_pairs(file).pairs for name in pair.base.channels}
+    assert "cpu_time" in given and not {"operators", "flops"} & given
+
+
+@pytest.mark.parametrize(
+    ("channel", "counting"),
+    [("cpu_time_adjusted", False), ("gpu_time", False), ("first_batch", True), ("cpu_memory", True)],
+)
+def test_what_imports_are_a_part_of_is_measured_as_a_night_measures_it(instrument, monkeypatch, channel, counting):
+    asked = []
+
+    def measure_pairs(_request, header, *_, **__):
+        asked.append(header)
+        raise InterruptedError
+
+    monkeypatch.setattr(instruments, "measure_pairs", measure_pairs)
+
+    with pytest.raises(InterruptedError):
+        replace(instrument, channel=channel).measure(GOOD, Visit(number=0, commit=CULPRIT, n=1), lambda _: None)
+    assert [header.measuring.counting for header in asked] == [counting]
 
 
 def process(number: int, **times: float) -> Process:
