@@ -33,7 +33,7 @@ def measure(
     first batch counts. `enter(stage)` is called as each stage begins.
     """
     reset_peak()
-    imported = "torch._dynamo" in sys.modules
+    zygote_imported_dynamo = "torch._dynamo" in sys.modules
     if spec.get("compile_cache") is not None:  # only then, as this imports a compiler
         from torchbenchmark.worker.compile_caches import use_compile_caches
 
@@ -91,7 +91,7 @@ def measure(
         "steady": timed.steady,
         "channels": {name: summarise(name, values) for name, values in samples.items()},
         "notes": notes,
-        "imported_dynamo": "torch._dynamo" in sys.modules and not imported,
+        "imported_dynamo": "torch._dynamo" in sys.modules and not zygote_imported_dynamo,
         "reasons": {channel: lines for channel, lines in timed.reasons.items() if lines},
     } | ({"profile": timed.profile} if timed.profile is not None else {})
 
