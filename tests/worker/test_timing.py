@@ -127,6 +127,52 @@ def test_warm_up_ends_at_its_cap_where_the_model_never_gets_steady():
     assert not loop.steady
 
 
+class Compiling(Counting):
+    """Its iterations take these seconds, and the last of them for ever."""
+
+    def __init__(self, *seconds: float) -> None:
+        super().__init__()
+        self.all_seconds = seconds
+
+    def invoke(self):
+        self.seconds = self.all_seconds[min(self.calls, len(self.all_seconds) - 1)]
+        return super().invoke()
+
+
+def test_what_an_iteration_compiles_at_the_cap_of_the_warm_up_is_not_timed():
+    loop = timed(Compiling(3.6, 0.07))
+    loop.warm_up()
+    assert max(loop.sample().walls) == pytest.approx(0.07)
+
+
+def test_a_jit_training_that_compiles_in_three_iterations_is_timed_after_them():
+    model = Compiling(3.6, 3.8, 0.07)  # after the first: seen of a network trained for quantization, at a cap of 2 s
+    loop = timed(model, backend="jit")
+    loop.warm_up()
+    assert model.calls == 4, "two that compile, of like length, and two that do not"
+    assert max(loop.sample().walls) == pytest.approx(0.07)
+
+
+def test_short_iterations_after_a_long_one_at_the_cap_are_looped():
+    loop = timed(Compiling(3.6, 0.001))
+    loop.warm_up()
+    assert loop.inner_loops == 13
+    assert max(loop.sample().walls) == pytest.approx(0.001)
+
+
+def test_a_slow_test_at_the_cap_is_warmed_up_by_no_more_than_two_units_that_are_alike():
+    model = Counting(5.0)
+    loop = timed(model)
+    loop.warm_up()
+    assert model.calls == 2 and not loop.steady
+
+
+def test_a_test_whose_units_are_never_alike_is_timed_all_the_same():
+    model = Compiling(*([1.0, 3.0] * 50))
+    timed(model).warm_up()
+    assert model.calls == 11
+
+
 def test_every_unit_has_the_mean_of_the_probes_before_and_after_it():
     readings = iter(range(1000))
     loop = Timed(Counting(0.01), lambda: None, SPEC, lambda: float(next(readings)))

@@ -14,6 +14,11 @@ import torch
 WINDOW = 10  # timed units whose trimmed means are compared to see whether the warm-up is over
 STEADY_SLOPE = 0.01
 TRIM = 2  # units left out at each end of a window
+ALIKE = 2.0  # a unit that takes this many times another's time did other work: it compiled, say
+SPECIALISING = {
+    "jit": 3
+}  # iterations after the first in which a backend may still compile: of a training, the backward
+MOST_BEYOND_CAP = 10  # units that a warm-up may run on beyond its cap, waiting for two that are alike
 
 
 class Invocable(Protocol):
@@ -58,6 +63,7 @@ class Timed:
         self.device: str = spec.get("device", "cpu")
         self.profile_request: dict[str, Any] | None = spec.get("profile")
         self.profile: dict[str, Any] | None = None  # of operators and kernels, where one was asked for
+        self.specialising: int = SPECIALISING.get(spec.get("backend", ""), 0)
         self.cache_mode: str = (spec.get("compile_cache") or {}).get("mode", "")  # cold, fill or warm; none if eager
         self.budget_s = spec["budget_s"]
         self.warmup_cap_s = spec["warmup_cap_s"]
@@ -91,9 +97,12 @@ class Timed:
         return wall, cpu
 
     def warm_up(self) -> None:
-        """Run until the trimmed mean of the last ten units moved by under 1 % against the ten before, or to the cap."""
+        """Run until the trimmed mean of ten units moved by under 1 % against that of the ten before, or to a cap. There,
+        go on a little while the next iteration may compile something, or the last one did: it would be timed.
+        """
         deadline = time.perf_counter() + self.warmup_cap_s
         walls: deque[float] = deque(maxlen=2 * WINDOW)
+        beyond_cap = 0
         with collector_off():
             while True:
                 wall, _ = self.unit()
@@ -103,8 +112,19 @@ class Timed:
                 else:
                     walls.append(wall)
                     self.steady = is_steady(walls)
-                if self.steady or time.perf_counter() >= deadline:
+                if self.steady:
                     return
+                if time.perf_counter() >= deadline:
+                    if self._settled(walls) or beyond_cap == MOST_BEYOND_CAP:
+                        return
+                    beyond_cap += 1
+
+    def _settled(self, walls: Sequence[float]) -> bool:
+        """True if nothing is still to be compiled, as far as the number of iterations and the last two units tell."""
+        if self.warmup_iterations <= self.specialising or len(walls) < 2:
+            return False
+        before, last = walls[-2], walls[-1]
+        return max(before, last) < ALIKE * min(before, last)
 
     def _lengthen_unit(self, wall: float) -> bool:
         """Loop more often if the last unit was too short to be timed well. True if that changed the unit."""
