@@ -83,6 +83,18 @@ def test_compiling_processes_that_are_still_starting_are_killed_and_none_is_star
     assert torch._inductor.config.compile_threads == 1
 
 
+def test_an_attribute_at_the_address_of_a_builtin_that_is_gone_is_scripted_as_what_it_is(monkeypatch):
+    model = Model(test="train", device="cpu")
+    model.module = torch.nn.Sequential(torch.nn.Conv2d(4, 4, 1, padding="same", padding_mode="circular"))
+    padding = model.module[0]._reversed_padding_repeated_twice
+    table = torch.jit._builtins._get_builtin_table()
+    monkeypatch.setitem(table, id(padding), "quantized_decomposed::dequantize_per_tensor")  # as what was there before
+    with pytest.raises(RuntimeError, match="builtin cannot be used as a value"):
+        torch.jit.script(model.module)
+    apply_backend("jit", model)
+    assert isinstance(model.module, torch.jit.ScriptModule)
+
+
 def test_an_inference_by_jit_is_frozen_and_a_training_is_not():
     inference, training = Model(test="eval", device="cpu"), Model(test="train", device="cpu")
     for model in (inference, training):
