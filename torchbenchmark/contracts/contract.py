@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from torchbenchmark.model import BenchmarkModel
 
 BOTH = ("train", "eval")
@@ -45,6 +47,17 @@ class Case:
         """A fresh instance; `other` replaces device, preset or batch_size."""
         asked = {"device": self.device, "preset": self.preset, "batch_size": self.batch_size, **other}
         return self.make(test=self.test, **asked)
+
+    def agree(self, one: torch.Tensor, other: torch.Tensor) -> bool:
+        """True if two outputs of the same work are the same: to the bit on the CPU, within the declared tolerance on a
+        GPU, where sums may be taken in an order that the device chooses; whole numbers to the bit there too.
+        """
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        of_numbers = one.is_floating_point() or one.is_complex()
+        if self.device == "cpu" or not of_numbers:
+            return torch.equal(one.nan_to_num(), other.nan_to_num()) if of_numbers else torch.equal(one, other)
+        return torch.allclose(one, other, rtol=self.declared.rtol, atol=self.declared.atol, equal_nan=True)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def breaches(case: Case) -> list[str]:
         return []
     first, second = _outputs(case), _outputs(case)
     for number, (one, other) in enumerate(zip(first, second, strict=True)):
-        if one.shape == other.shape and _equal(case, one, other):
+        if case.agree(one, other):
             continue
         if one.shape != other.shape:
             how = f"shapes {tuple(one.shape)} and {tuple(other.shape)}"
@@ -39,15 +39,6 @@ def _outputs(case: Case) -> list[torch.Tensor]:
     model = case.build()
     iterations = 1 if case.test == "train" and case.device != "cpu" else ITERATIONS
     return [tensor.detach().clone() for _ in range(iterations) for tensor in as_tensors(model.invoke())]
-
-
-def _equal(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:
-    if case.device == "cpu" or not (one.is_floating_point() or one.is_complex()):
-        return torch.equal(
-            one.nan_to_num() if one.is_floating_point() else one,
-            other.nan_to_num() if one.is_floating_point() else other,
-        )
-    return torch.allclose(one, other, rtol=case.declared.rtol, atol=case.declared.atol, equal_nan=True)
 
 
 CONTRACT = Contract(

@@ -86,3 +86,8 @@ def _collect_module(module: nn.Module, prefix: str, found: Held, seen: set[int])
         for attribute, value in vars(inner).items():  # tensors that are no buffers
             if not attribute.startswith("_"):
                 _collect(value, f"{prefix}{name}.{attribute}" if name else f"{prefix}{attribute}", found, seen)
+
+
+def same_to_the_bit(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """True if two tensors have the same shape and values; where both are no number, that is the same."""
+    return one.shape == other.shape and torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.held import OWN_PACKAGES, Held, held_by
+from torchbenchmark.contracts.held import OWN_PACKAGES, Held, held_by, same_to_the_bit
 from torchbenchmark.contracts.wording import listed
 from torchbenchmark.model import BenchmarkModel
 
@@ -28,7 +28,7 @@ def breaches(case: Case) -> list[str]:
     before = {path: tensor.detach().clone() for path, tensor in theirs.tensors.items()}
     for _ in range(ITERATIONS):
         first.invoke()
-    if changed := [path for path, was in before.items() if not _same(theirs.tensors[path], was)]:
+    if changed := [path for path, was in before.items() if not same_to_the_bit(theirs.tensors[path], was)]:
         return [f"iterations of one instance change {listed(changed)} of another; share nothing between them"]
     now = _state_beside_instances(type(first))
     if changed := [name for name in {**state, **now} if state.get(name) != now.get(name)]:
@@ -54,10 +54,6 @@ def _shared(ours: Held, theirs: Held) -> list[str]:
 
 def _has_storage(tensor: torch.Tensor) -> bool:
     return tensor.layout == torch.strided and tensor.numel() > 0
-
-
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
 
 
 def _state_beside_instances(model: type[BenchmarkModel]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from torchbenchmark.contracts.contract import Case, Contract
-from torchbenchmark.contracts.held import held_by
+from torchbenchmark.contracts.held import held_by, same_to_the_bit
 from torchbenchmark.contracts.wording import listed
 from torchbenchmark.model import SEED
 
@@ -45,9 +45,9 @@ def breaches(case: Case) -> list[str]:
         found += _trains(model)
     if gradients := [path for path, tensor in held.tensors.items() if _gradient(tensor) is not None]:
         found.append(f"an inference leaves gradients in {listed(gradients)}")
-    if changed := [path for path, was in before.items() if not _same(held.tensors[path], was)]:
+    if changed := [path for path, was in before.items() if not same_to_the_bit(held.tensors[path], was)]:
         found.append(f"an inference changes {listed(changed)}; the next one would be other work")
-    elif case.declared.deterministic and not all(map(_same, *outputs)):
+    elif case.declared.deterministic and not all(map(case.agree, *outputs)):
         found.append(
             "two inferences of one instance give other outputs; keep no state, or declare `deterministic: false`"
         )
@@ -66,10 +66,6 @@ def _trains(model: Any) -> list[str]:
 
 def _gradient(tensor: torch.Tensor) -> torch.Tensor | None:
     return tensor.grad if tensor.is_leaf else None
-
-
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one.shape == other.shape and torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
 
 
 CONTRACT = Contract(
