@@ -64,6 +64,26 @@ def test_the_head_says_the_machine_the_versions_and_the_command_of_each_origin()
     ]
 
 
+def test_a_reference_made_of_a_reference_goes_on_saying_what_that_was_made_of(tmp_path: Path) -> None:
+    told = Provenance("cuda.jsonl", "torch 2.9.0", machine="driver 580", command="torchbench run --suite v1")
+    write_reference(tmp_path / "first.yaml", {ALEXNET: 1.0}, [told])
+    first = read_measurements(tmp_path / "first.yaml").provenance
+    write_reference(tmp_path / "second.yaml", {ALEXNET: 1.0, YOLO: 2.0}, [first, Provenance("more.jsonl")])
+    second = read_measurements(tmp_path / "second.yaml").provenance
+    assert second.head == (
+        "Origin: cuda.jsonl; build torch 2.9.0",
+        "Machine: driver 580",
+        "Command: torchbench run --suite v1",
+        "Origin: more.jsonl",
+    )
+
+
+def test_what_another_reference_says_of_itself_stands_below_its_name(tmp_path: Path) -> None:
+    path = save(tmp_path, f"# By hand,\n#\n#   on a T4.\n{ALEXNET}: {{norm: 1.5}}\n# not of the head\n")
+    head = format_reference({ALEXNET: 1.5}, [read_measurements(path).provenance]).splitlines()[1:4]
+    assert head == ["# Origin: reference.yaml", "# By hand,", "# on a T4."]
+
+
 @pytest.mark.parametrize("name", ["a\nb: 1", "a\x07", "a\udcff", "a\u2028b: 1"])
 def test_a_hostile_file_name_cannot_break_out_of_its_comment(tmp_path: Path, name: str) -> None:
     path = tmp_path / "reference.yaml"

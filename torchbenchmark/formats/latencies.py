@@ -7,7 +7,6 @@ from pathlib import Path
 from torchbenchmark.errors import BenchmarkError
 from torchbenchmark.formats import pytest_benchmark, reference_yaml, run_records
 from torchbenchmark.formats.measurements import EXPECTED_FORMATS, Measurements
-from torchbenchmark.yaml_files import load_yaml
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ def read_measurements(path: Path) -> Measurements:
         if known.recognises(content):
             return known.read(content, str(path))
     # YAML has no mark of its own: any text might be it.
-    return reference_yaml.measurements_of(load_yaml(path), str(path))
+    return reference_yaml.read(path)
 
 
 def read_latencies(path: Path) -> dict[str, float]:

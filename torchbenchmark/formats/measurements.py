@@ -24,6 +24,7 @@ class Provenance:
     machine: str = ""  # what else of it is known: the driver, the kernel
     versions: str = ""  # of what the build brings, and of what was locked beside it
     command: str = ""  # by which it was measured
+    head: tuple[str, ...] = ()  # of a reference: the lines that say all this of the results that it was made of
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The flat reference of a score, as TorchBench V1 writes it: `<test id>: {norm: seconds}`, comments in the head."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,14 +15,23 @@ from torchbenchmark.formats.measurements import (
     checked_test_id,
     file_name,
 )
+from torchbenchmark.yaml_files import load_yaml
 
 _TITLE = (
     "Reference of a score: mean seconds per iteration of each test. Written by `torchbench score --make-reference`."
 )
+_ORIGIN = "Origin: "
 
 
-def measurements_of(document: object, source: str) -> Measurements:
-    """The content of the YAML file."""
+def read(path: Path) -> Measurements:
+    """The content of the file, with the comments of its head: a reference that is made of it goes on saying them."""
+    document = load_yaml(path)
+    comments = itertools.takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+    lines = (comment.removeprefix("#").strip() for comment in comments)
+    return _measurements_of(document, str(path), tuple(line for line in lines if line not in ("", _TITLE)))
+
+
+def _measurements_of(document: object, source: str, head: tuple[str, ...]) -> Measurements:
     if document is None:
         raise BenchmarkError(f"{source}: no entry in it; expected {EXPECTED_FORMATS}")
     if not isinstance(document, dict):
@@ -34,7 +44,7 @@ def measurements_of(document: object, source: str) -> Measurements:
         latencies[test] = checked_seconds(entry["norm"], f"{source}: key {test}.norm")
     if not latencies:
         raise BenchmarkError(f"{source}: no entry in it; expected {EXPECTED_FORMATS}")
-    return Measurements(latencies, Provenance(file_name(source)))
+    return Measurements(latencies, Provenance(file_name(source), head=head))
 
 
 def format_reference(latencies: Mapping[str, float], provenances: Sequence[Provenance]) -> str:
@@ -55,6 +65,8 @@ def write_reference(path: Path, latencies: Mapping[str, float], provenances: Seq
 
 
 def _origin_lines(provenance: Provenance) -> list[str]:
+    if provenance.head and provenance.head[0].startswith(_ORIGIN):
+        return list(provenance.head)
     facts = (
         ("build", provenance.build),
         ("measured", provenance.measured),
@@ -62,7 +74,11 @@ def _origin_lines(provenance: Provenance) -> list[str]:
     )
     known = [f"{what} {value}" for what, value in facts if value]
     more = (("Machine", provenance.machine), ("Versions", provenance.versions), ("Command", provenance.command))
-    return ["; ".join([f"Origin: {provenance.origin}", *known]), *(f"{what}: {value}" for what, value in more if value)]
+    return [
+        "; ".join([f"{_ORIGIN}{provenance.origin}", *known]),
+        *provenance.head,
+        *(f"{what}: {value}" for what, value in more if value),
+    ]
 
 
 def _one_line(text: str) -> str:
