@@ -97,7 +97,7 @@ class Timed:
         return wall, cpu
 
     def warm_up(self) -> None:
-        """Run until the trimmed mean of ten units moved by under 1 % against that of the ten before, or to a cap. There,
+        """Run until the trimmed mean of ten units moved by under 1 % against the ten before, or to a cap. There,
         go on a little while the next iteration may compile something, or the last one did: it would be timed.
         """
         deadline = time.perf_counter() + self.warmup_cap_s
