@@ -23,10 +23,10 @@ _FIELD = re.compile(r"[A-Za-z0-9_.]+")
 _BATCH = re.compile(r"bs([1-9][0-9]{0,8})")
 
 
-def imports_dynamo(test: str, backend: str, counting: bool) -> bool:
-    """Whether a process of such a test imports torch._dynamo, which takes as long as torch itself: an optimizer's first
-    step does, whatever compiles, and torch's own watching at the dispatcher."""
-    return counting or test == "train" or backend != "eager"
+def imports_dynamo(test: str, backend: str) -> bool:
+    """Whether a process of such a test imports torch._dynamo, which takes as long as torch itself: an optimizer does,
+    and whatever compiles."""
+    return test == "train" or backend != "eager"
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,11 @@ def test_a_spawned_child_measures_the_same_channels(warm):
     assert spawned.result["channels"]["operators"] == forked.result["channels"]["operators"]
 
 
-def test_without_counts_an_inference_is_measured_in_a_zygote_that_has_not_imported_dynamo(tmp_path):
+def counts_of(outcome) -> dict[str, float]:
+    return {name: outcome.result["channels"][name]["median"] for name in ("operators", "flops")}
+
+
+def test_an_inference_is_measured_and_counted_without_importing_dynamo_which_a_training_does(tmp_path):
     probe = make_probe(tmp_path)
     with open(probe.folder / "__init__.py", "a") as file:
         file.write(WITHOUT_DYNAMO)
@@ -131,12 +135,20 @@ def test_without_counts_an_inference_is_measured_in_a_zygote_that_has_not_import
     with zygote:
         zygote.wait_ready()
         for start_method in ("fork", "spawn"):
-            outcome = measure(zygote, probe, start_method, test="eval", counting=False)
+            outcome = measure(zygote, probe, start_method, test="eval")
             assert outcome.status == "ok" and not outcome.result["imported_dynamo"], outcome
-            told = outcome.result["channels"].keys()
-            assert "latency" in told and "cpu_memory" in told and not {"operators", "flops"} & told
-        trained = measure(zygote, probe, test="train", counting=False)  # slow, and right all the same
-        assert trained.status == "ok" and trained.result["imported_dynamo"], trained
+            assert counts_of(outcome)["operators"] > 0
+        without = {test: measure(zygote, probe, test=test) for test in ("eval", "train")}
+        uncounted = measure(zygote, probe, test="eval", counting=False).result["channels"].keys()
+    assert "latency" in uncounted and "cpu_memory" in uncounted and not {"operators", "flops"} & uncounted
+    assert without["train"].result["imported_dynamo"], "slow, and right all the same"
+
+    (tmp_path / "with").mkdir()
+    probe = make_probe(tmp_path / "with")
+    with start(tmp_path, [probe]) as zygote:
+        zygote.wait_ready()
+        for test, outcome in without.items():
+            assert counts_of(measure(zygote, probe, test=test)) == counts_of(outcome)
 
 
 def test_memory_of_a_known_allocation_is_told_within_one_percent(warm):

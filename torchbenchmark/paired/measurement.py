@@ -352,7 +352,6 @@ class _Work:
     def _nursery(self, name: SideName, place: Place) -> Nursery:
         side: Side = self.request.side(name)
         every = [experiment for sides in self.experiments.values() for experiment in sides.values()]
-        counting = self.header.measuring.counting
 
         def decide(test: str, status: Status, reason: str) -> None:
             self.not_imported[name][self._base_of(name, test)] = _import_failure(status, reason)
@@ -368,7 +367,7 @@ class _Work:
             place=place,
             worker=name,
             stopping=threading.Event(),
-            dynamo=any(imports_dynamo(one.test, one.backend, counting) for one in every),
+            dynamo=any(imports_dynamo(one.test, one.backend) for one in every),
         )
 
     def _base_of(self, name: SideName, test: str) -> str:

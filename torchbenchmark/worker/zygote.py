@@ -295,7 +295,7 @@ def _run_once(request: dict, events: int) -> None:
     from torchbenchmark.worker.loading import import_model
 
     spec = request["spec"]
-    import_harness(imports_dynamo(spec["test"], spec["backend"], spec.get("counting", True)))
+    import_harness(imports_dynamo(spec["test"], spec["backend"]))
     import_model(request["model"], request["folder"])
     measure_and_report(request, time.monotonic(), events)
 
