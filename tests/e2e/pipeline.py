@@ -24,8 +24,8 @@ def processes_with_variable(name: str, value: str) -> list[int]:
     return found
 
 
-def write_suite(folder: Path, models: list[str], tests: str = "[train]") -> Path:
-    """A suite file over models at their tiny preset."""
+def write_suite(folder: Path, models: list[str], tests: str = "[eval]") -> Path:
+    """A suite file over models at their tiny preset: inferences, as a training imports a compiler too."""
     path = folder / "suite.yaml"
     path.write_text(
         f"name: trial\ndescription: For a test.\nmodels: [{', '.join(models)}]\ntests: {tests}\npreset: tiny\n"

@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 @pytest.mark.quiet
 @pytest.mark.timeout(600)
 def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbench, tmp_path):
-    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", training=80)
+    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", inference=80)
     suite = suite_of(tmp_path, "dlrm", "soft_actor_critic")
     ended = torchbench(
         "ab", sys.executable, slow, "--suite", suite, "--pairs", 7, "--seed", 1, "--threads", 1, "--budget", 0.25,
@@ -59,7 +59,7 @@ def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbenc
     assert "no A/A table of this class" in found["prior"] and "no A/A table" in ended.stdout
     assert ended.stdout.splitlines()[-1].startswith("slower: ")
     text = (tmp_path / "ab.md").read_text()
-    assert text.startswith("**`slower: ") and "| `test_train[dlrm-cpu-eager-tiny]` |" in text
+    assert text.startswith("**`slower: ") and "| `test_eval[dlrm-cpu-eager-tiny]` |" in text
     orders = [pair.order for pair in read_pairs(tmp_path / "pairs.jsonl").pairs]
     assert {("base", "head"), ("head", "base")} == set(orders), "the coin falls on both sides in 14 throws"
 
@@ -85,20 +85,20 @@ def test_what_fails_on_the_side_of_head_is_loud_and_its_failures_are_measured_th
     found = json.loads((tmp_path / "ab.json").read_text())
     outcomes = {outcome["test"]: outcome for outcome in found["tests"]}
     raises, healthy, broken = (
-        outcomes[f"test_train[{model}-cpu-eager-tiny]"] for model in ("raises", "healthy", "breaks_at_import")
+        outcomes[f"test_eval[{model}-cpu-eager-tiny]"] for model in ("raises", "healthy", "breaks_at_import")
     )
     assert found["verdict"] == raises["verdict"] == broken["verdict"] == "newly failing"
     assert healthy["verdict"] == "ok"
     assert raises["reason"].startswith("head: error in 3 of 3 processes: ") and "on purpose" in raises["reason"]
     assert broken["reason"].startswith("head: error in 3 of 3 processes: ") and "broken on purpose" in broken["reason"]
     assert plain(ended.stdout).endswith(
-        "newly failing: test_train[raises-cpu-eager-tiny], test_train[breaks_at_import-cpu-eager-tiny]"
+        "newly failing: test_eval[raises-cpu-eager-tiny], test_eval[breaks_at_import-cpu-eager-tiny]"
     ) or "newly failing: " in plain(ended.stdout)
     pairs = read_pairs(tmp_path / "pairs.jsonl")
-    of_raises = pairs.of_test("test_train[raises-cpu-eager-tiny]")
+    of_raises = pairs.of_test("test_eval[raises-cpu-eager-tiny]")
     assert [pair.head.status for pair in of_raises] == [Status.ERROR] * 3
     assert {pair.base.status for pair in of_raises} == {Status.OK}
-    assert len(pairs.of_test("test_train[healthy-cpu-eager-tiny]")) == 5
+    assert len(pairs.of_test("test_eval[healthy-cpu-eager-tiny]")) == 5
 
     again = torchbench("compare", "pairs.jsonl", XDG_CACHE_HOME=str(tmp_path))
     assert again.returncode == 1
@@ -205,7 +205,7 @@ def test_a_comparison_goes_on_as_it_was_begun_or_not_at_all(begun, torchbench_in
         pytest.param(
             b'"hash":"',
             b'"hash":"0',
-            "test_train[healthy-cpu-eager-tiny] is not the workload it was",
+            "test_eval[healthy-cpu-eager-tiny] is not the workload it was",
             marks=pytest.mark.long,
         ),
     ],
@@ -230,7 +230,7 @@ def test_a_test_that_is_decided_at_a_look_leaves_the_later_rounds(torchbench, tm
     assert rounds in looks_of(24) and rounds < 24
     found = json.loads((tmp_path / "ab.json").read_text())
     assert found["method"].endswith("looked at after 6, 9, 12, 16, 24 pairs")
-    assert found["tests"][0]["head_test"] == "test_train[resnet18-cpu-eager-bs64-tiny]"
+    assert found["tests"][0]["head_test"] == "test_eval[resnet18-cpu-eager-bs64-tiny]"
     again = torchbench("compare", "pairs.jsonl", XDG_CACHE_HOME=str(tmp_path))
     assert "looked at after 6, 9, 12, 16, 24 pairs" in again.stdout
     assert again.stdout.splitlines()[-1] == ended.stdout.splitlines()[-1]
@@ -249,7 +249,7 @@ def test_the_table_of_an_a_a_study_is_what_ab_judges_by(torchbench, tmp_path):
     (written,) = (tmp_path / "torchbench" / "noise").glob("cpu-*.json")
     table = json.loads(written.read_text())
     rows = {(row["test"], row["channel"]) for row in table["series"]}
-    assert ("test_train[dlrm-cpu-eager-tiny]", "cpu_time") in rows
+    assert ("test_eval[dlrm-cpu-eager-tiny]", "cpu_time") in rows
     assert all(
         row["sd_process"] is not None and row["pair_sd"] > 0 for row in table["series"] if row["channel"] == "cpu_time"
     )

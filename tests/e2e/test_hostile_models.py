@@ -67,7 +67,7 @@ def test_each_attack_ends_in_one_record_and_every_other_model_is_measured(torchb
         make_model(tmp_path / "models", name, on_import=on_import)
     make_model(tmp_path / "models", "healthy_one")
     make_model(tmp_path / "models", "healthy_two")
-    suite = write_suite(tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"])
+    suite = write_suite(tmp_path, [*ATTACKS, *IMPORTS, "healthy_one", "healthy_two"], "[train]")
     options = ("--threads", 1, "--rounds", 1, "--budget", 0.05, "--timeout", 4)
     ended = torchbench("run", "--suite", suite, "--models", tmp_path / "models", *options, "--out", "out.jsonl")
     assert ended.returncode == 2, ended.stderr

@@ -22,7 +22,7 @@ from torchbenchmark.planning import RunRequest
 from torchbenchmark.records import Status, read_run
 from torchbenchmark.registry import load_suite
 
-DLRM, HEALTHY, RAISES = (f"test_train[{model}-cpu-eager-tiny]" for model in ("dlrm", "healthy", "raises"))
+DLRM, HEALTHY, RAISES = (f"test_eval[{model}-cpu-eager-tiny]" for model in ("dlrm", "healthy", "raises"))
 VALUES_OF_BOTH = {"latency", "cpu_time", "throughput", "operators"}
 
 
@@ -52,7 +52,7 @@ def bench_in(folder: Path, pythons: dict[str, str]) -> MachineBench:
 
 @pytest.fixture(scope="module")
 def pythons(tmp_path_factory) -> dict[str, str]:
-    slow = make_slow_build(tmp_path_factory.mktemp("slow"), operator="embedding_bag", training=3)
+    slow = make_slow_build(tmp_path_factory.mktemp("slow"), operator="embedding_bag", inference=3)
     return {inspect_interpreter(python).build.id: str(python) for python in (Path(sys.executable), slow)}
 
 

@@ -25,7 +25,7 @@ def by_model(run: Run) -> dict[str, object]:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    return write_suite(tmp_path, [*EXPECTED, "healthy"])
+    return write_suite(tmp_path, [*EXPECTED, "healthy"], "[train]")
 
 
 def test_each_failure_has_its_status_and_reason_and_resume_measures_only_the_failed_again(torchbench, tmp_path, suite):
@@ -72,7 +72,7 @@ def test_a_model_whose_import_fails_kills_or_starts_threads_harms_no_other(torch
         source = (MISBEHAVING_MODELS / "healthy" / "__init__.py").read_text()
         (model / "__init__.py").write_text(f"{statement}\n{source}")
         (model / "metadata.yaml").write_text((MISBEHAVING_MODELS / "healthy" / "metadata.yaml").read_text())
-    suite = write_suite(tmp_path, ["import_raises", "import_exits", "import_threads", "dlrm"])
+    suite = write_suite(tmp_path, ["import_raises", "import_exits", "import_threads", "dlrm"], "[train]")
     options = ("--threads", 1, "--rounds", 1, "--budget", 0.1)
     torchbench("run", "--suite", suite, "--models", folder, *options, "--out", "out.jsonl")
     records = by_model(read_run(tmp_path / "out.jsonl"))

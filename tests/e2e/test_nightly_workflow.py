@@ -17,7 +17,7 @@ from baselines.store import open_store
 
 PREFIX = "workflow/nightly"
 PATIENCE_S = 600
-SLOWED = "test_train[dlrm-cpu-eager-tiny]"
+SLOWED = "test_eval[dlrm-cpu-eager-tiny]"
 CONFIG = {
     "suite": "suite.yaml",
     "threads": 1,

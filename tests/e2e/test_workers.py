@@ -117,7 +117,7 @@ def test_a_worker_whose_zygote_is_killed_hurts_only_the_test_in_flight(tmp_path)
     extra = "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)"
     run = start_run(request(tmp_path, 2, extra), tmp_path / "run.jsonl", Silent())
     status = {record.test: record.status for record in run.records}
-    assert status.pop("test_train[variant0-cpu-eager-tiny]") is Status.CRASH
+    assert status.pop("test_eval[variant0-cpu-eager-tiny]") is Status.CRASH
     assert set(status.values()) == {Status.OK}
     assert len(status) == VARIANTS - 1
     assert all(len(record.processes) == ROUNDS for record in run.records if record.status is Status.OK)

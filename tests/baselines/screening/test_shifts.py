@@ -183,7 +183,7 @@ def test_what_a_night_reports_depends_on_no_later_night(parts, seed, ticks, knob
     if ticks:
         history = np.round(history / ticks) * ticks
     whole = reports(history, KNOBS[knob])
-    for nights in range(1, len(history) + 1, 9):
+    for nights in range(1, len(history) + 1, 17):
         assert reports(history[:nights], KNOBS[knob]) == [shift for shift in whole if shift.reported < nights]
 
 

@@ -12,7 +12,11 @@ class Model(BenchmarkModel):
         width = self.shape["width"]
         self.module = torch.nn.Linear(width, width).to(self.device)
         self.example_inputs = (torch.randn(self.batch_size, width, device=self.device),)
-        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-3)
+        if self.test == "train":
+            self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-3)
 
     def forward(self) -> torch.Tensor:
         return self.call_module().square().mean()
+
+    def eval(self) -> tuple[torch.Tensor, ...]:
+        return (self.forward(),)
