@@ -1,5 +1,6 @@
 """`.github/isolate`: what a command that it runs can see, reach and leave, from the inside."""
 
+import functools
 import os
 import re
 import signal
@@ -198,7 +199,9 @@ def test_what_is_mounted_in_a_folder_of_the_system_is_there_also_when_that_is_na
 def test_a_step_that_is_cancelled_ends_what_it_runs(tmp_path, number):
     script = "trap 'touch told; exit 0' TERM; touch ready; sleep 60 & wait"
     command = [ISOLATE, "--work", tmp_path / "work", "--", "bash", "-c", script]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    # As a runner starts its steps: no shell can catch what was ignored when it began, as SIGINT is in the background.
+    heeded = functools.partial(signal.signal, number, signal.SIG_DFL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=heeded)
     deadline = time.monotonic() + 30
     while not (tmp_path / "work" / "ready").exists():
         assert time.monotonic() < deadline and process.poll() is None
