@@ -15,6 +15,7 @@ VARIANCE_OF_TRIMMED = 1.3  # of a quarter-trimmed mean of normal values, against
 FLOOR, FLOOR_IN_SCALES = 1e-3, 0.3
 FULL_SEPARATION = 0.95  # of the largest z that so few nights could give
 REDATED = 3  # nights by which the onset may lie off the boundary of a path, which knows no levels but the grid's
+SAME_SUM = 1e-6  # what rounding may move a squared misfit by: the same nights upside down are added up in another order
 AS_GOOD = 3.84  # of the squared misfit in scales: 95 % of chi squared with one degree
 
 
@@ -54,7 +55,8 @@ def gather(logs: FloatArray, rows: IntArray, first: IntArray, boundary: IntArray
 
 def date(sides: Sides) -> Dated:
     """Where between the levels of both sides the change lies best: the least sum of squared distances in scales, each
-    at most CAP^2, over the onsets that are at most REDATED nights off and leave a night on each side."""
+    at most CAP^2, over the onsets that are at most REDATED nights off and leave a night on each side. Of equal sums, as
+    nights beyond CAP from both levels give, the onset nearest to the boundary is taken, and the earlier of two."""
     nights = sides.nights
     misfits = []
     for side in (nights[:, :SIDE], nights[:, SIDE:]):
@@ -68,8 +70,10 @@ def date(sides: Sides) -> Dated:
     present = np.cumsum(np.isfinite(nights), axis=1)
     allowed = (present[:, at] >= 1) & (present[:, -1:] - present[:, at] >= 1)
     costs = np.where(allowed, costs, np.inf)
-    best = costs.argmin(axis=1)
-    as_good = costs <= costs.min(axis=1, keepdims=True) + AS_GOOD
+    least = costs.min(axis=1, keepdims=True)
+    nearness = np.abs(moves) + (moves > 0) / 2
+    best = np.where(costs <= least + SAME_SUM, nearness, np.inf).argmin(axis=1)
+    as_good = costs <= least + AS_GOOD
     low, high = as_good.argmax(axis=1), len(moves) - 1 - as_good[:, ::-1].argmax(axis=1)
     return Dated(moves[best], moves[low], moves[high])
 
