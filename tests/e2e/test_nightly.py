@@ -61,7 +61,7 @@ def test_a_slower_operator_is_confirmed_on_one_night_and_filed_on_the_next_in_on
     assert again.summary["report"]["confirmation"]["tried"] == []
 
     # Slower by far more than other tests beside this one can move it.
-    slow_python = make_slow_build(tmp_path / "slow", operator="embedding_bag", inference=250)
+    slow_python = make_slow_build(tmp_path / "slow", operator="embedding_bag", inference=80)
     # Killed while it confirms, it goes on with the pairs that it has.
     left = nights.killed_while_it_confirms(slow_python, pairs=3)
     second = nights.run(slow_python)

@@ -53,7 +53,7 @@ def acting(tmp_path, tracker, seaweedfs_endpoint, monkeypatch):
     seaweedfs_endpoint.use(monkeypatch)
     writer = seaweedfs_endpoint.variables()
     usual = make_slow_build(tmp_path / "usual", operator="embedding_bag", training=0, inference=0)
-    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", training=250, inference=250)
+    slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", inference=80)
     folder = tmp_path / "acting"
     (folder / "checkout").mkdir(parents=True)
     write_suite(folder / "checkout", ["dlrm", "soft_actor_critic"])

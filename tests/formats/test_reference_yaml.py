@@ -78,6 +78,12 @@ def test_a_reference_made_of_a_reference_goes_on_saying_what_that_was_made_of(tm
     )
 
 
+@pytest.mark.parametrize("before", ["\ufeff", "\n\n", "---\n", "%YAML 1.1\n---\n", "  "])
+def test_a_head_is_found_however_the_file_begins_and_whatever_blanks_it_holds(tmp_path: Path, before: str) -> None:
+    path = save(tmp_path, f"{before}# Origin: mine\n\n  # Machine: a T4\n{ALEXNET}: {{norm: 1.5}}\n# Origin: no head\n")
+    assert read_measurements(path).provenance.head == ("Origin: mine", "Machine: a T4")
+
+
 def test_what_another_reference_says_of_itself_stands_below_its_name(tmp_path: Path) -> None:
     path = save(tmp_path, f"# By hand,\n#\n#   on a T4.\n{ALEXNET}: {{norm: 1.5}}\n# not of the head\n")
     head = format_reference({ALEXNET: 1.5}, [read_measurements(path).provenance]).splitlines()[1:4]

@@ -53,7 +53,30 @@ def test_outputs_on_the_cpu_may_not_differ_whatever_the_tolerance(contract):
         (torch.tensor([1.0]), torch.tensor([1.0, 1.0]), False),
         (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64), False),
         (torch.tensor([1.0 + 1j]), torch.tensor([1.0 + 1j]), True),
+        (torch.tensor([1.0 + 1j]), torch.tensor([1.0 + 2j]), False),
+        (torch.tensor([torch.nan]), torch.tensor([0.0]), False),
+        (torch.tensor([torch.inf]), torch.tensor([torch.finfo().max]), False),
+        (torch.tensor([1.0]).to(torch.float8_e4m3fn), torch.tensor([1.0]).to(torch.float8_e4m3fn), True),
+        (torch.eye(2).to_sparse(), torch.eye(2).to_sparse(), True),
+        (torch.eye(2).to_sparse(), 2 * torch.eye(2).to_sparse(), False),
     ],
 )
-def test_what_agrees_on_a_gpu(one, other, agree):
+def test_what_agrees_on_a_gpu_and_to_the_bit(one, other, agree):
     assert case("cuda", rtol=0.0, atol=2 * STEP).agree(one, other) is agree
+    near = one.is_floating_point() and one.layout == torch.strided and 0 < (one.float() - other.float()).abs().max() < 1
+    assert case("cpu").agree(one, other) is (agree and not near)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        ((torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64)), "float32[1] and float64[1]"),
+        ((torch.tensor([1.0]), torch.tensor([1.0, 1.0])), "float32[1] and float32[2]"),
+        ((torch.tensor([1.0 + 1j]), torch.tensor([1.0 + 3j])), "by 2"),
+    ],
+)
+def test_how_outputs_differ_is_told(outputs, told, monkeypatch):
+    inferences = iter([outputs[0]] * determinism.ITERATIONS + [outputs[1]] * determinism.ITERATIONS)
+    monkeypatch.setattr(Unsteady, "eval", lambda self: (next(inferences),))
+    (breach,) = determinism.breaches(case("cpu"))
+    assert told in breach

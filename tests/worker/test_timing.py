@@ -147,7 +147,7 @@ def test_what_an_iteration_compiles_at_the_cap_of_the_warm_up_is_not_timed():
 
 def test_a_jit_training_that_compiles_in_three_iterations_is_timed_after_them():
     model = Compiling(3.6, 3.8, 0.07)  # after the first: seen of a network trained for quantization, at a cap of 2 s
-    loop = timed(model, backend="jit")
+    loop = timed(model, backend="jit", warmup_cap_s=2.0)
     loop.warm_up()
     assert model.calls == 4, "two that compile, of like length, and two that do not"
     assert max(loop.sample().walls) == pytest.approx(0.07)
@@ -168,9 +168,15 @@ def test_a_slow_test_at_the_cap_is_warmed_up_by_no_more_than_two_units_that_are_
 
 
 def test_a_test_whose_units_are_never_alike_is_timed_all_the_same():
-    model = Compiling(*([1.0, 3.0] * 50))
-    timed(model).warm_up()
-    assert model.calls == 11
+    model = Compiling(*([0.1, 0.3] * 50))
+    timed(model, warmup_cap_s=0.45).warm_up()
+    assert model.calls == 3 + 10
+
+
+def test_a_test_whose_units_last_long_and_are_never_alike_is_not_kept_waiting(clock):
+    began = clock.wall
+    timed(Compiling(*([60.0, 25.0] * 50)), warmup_cap_s=4.0).warm_up()
+    assert clock.wall - began == 60.0, "that is beyond ten times the cap"
 
 
 def test_every_unit_has_the_mean_of_the_probes_before_and_after_it():

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from torchbenchmark.contracts.held import same_to_the_bit
 from torchbenchmark.model import BenchmarkModel
 
 BOTH = ("train", "eval")
@@ -52,12 +53,17 @@ class Case:
         """True if two outputs of the same work are the same: to the bit on the CPU, within the declared tolerance on a
         GPU, where sums may be taken in an order that the device chooses; whole numbers to the bit there too.
         """
+        if self.device == "cpu" or not (one.is_floating_point() or one.is_complex()):
+            return same_to_the_bit(one, other)
         if one.shape != other.shape or one.dtype != other.dtype:
             return False
-        of_numbers = one.is_floating_point() or one.is_complex()
-        if self.device == "cpu" or not of_numbers:
-            return torch.equal(one.nan_to_num(), other.nan_to_num()) if of_numbers else torch.equal(one, other)
-        return torch.allclose(one, other, rtol=self.declared.rtol, atol=self.declared.atol, equal_nan=True)
+        wide = [
+            (tensor if tensor.layout == torch.strided else tensor.to_dense()).to(
+                torch.complex128 if tensor.is_complex() else torch.float64
+            )
+            for tensor in (one, other)
+        ]
+        return torch.allclose(*wide, rtol=self.declared.rtol, atol=self.declared.atol, equal_nan=True)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,13 @@ def breaches(case: Case) -> list[str]:
     for number, (one, other) in enumerate(zip(first, second, strict=True)):
         if case.agree(one, other):
             continue
-        if one.shape != other.shape:
-            how = f"shapes {tuple(one.shape)} and {tuple(other.shape)}"
+        if one.shape != other.shape or one.dtype != other.dtype:
+            how = " and ".join(
+                f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}" for tensor in (one, other)
+            )
         else:
-            how = f"by {float((one.double() - other.double()).abs().max()):.3g}"
+            wide = torch.complex128 if one.is_complex() else torch.float64
+            how = f"by {float((one.to(wide) - other.to(wide)).abs().max()):.3g}"
         how_far = (
             "to the bit"
             if case.device == "cpu"

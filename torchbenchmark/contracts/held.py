@@ -89,5 +89,11 @@ def _collect_module(module: nn.Module, prefix: str, found: Held, seen: set[int])
 
 
 def same_to_the_bit(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """True if two tensors have the same shape and values; where both are no number, that is the same."""
-    return one.shape == other.shape and torch.equal(one.detach().nan_to_num(), other.detach().nan_to_num())
+    """True if two tensors have the same shape, type and bits: one that is no number is the same as itself."""
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(_bits(one), _bits(other))
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    dense = tensor.detach() if tensor.layout == torch.strided else tensor.detach().to_dense()
+    real = torch.view_as_real(dense.resolve_conj()) if dense.is_complex() else dense
+    return real.contiguous().flatten().view(torch.uint8)

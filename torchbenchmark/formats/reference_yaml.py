@@ -21,13 +21,15 @@ _TITLE = (
     "Reference of a score: mean seconds per iteration of each test. Written by `torchbench score --make-reference`."
 )
 _ORIGIN = "Origin: "
+_OF_THE_HEAD = ("#", "---", "%")  # comments, and how a document of YAML may begin
 
 
 def read(path: Path) -> Measurements:
     """The content of the file, with the comments of its head: a reference that is made of it goes on saying them."""
     document = load_yaml(path)
-    comments = itertools.takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
-    lines = (comment.removeprefix("#").strip() for comment in comments)
+    lines = (line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines())
+    head = itertools.takewhile(lambda line: line.startswith(_OF_THE_HEAD) or not line, lines)
+    lines = (line.removeprefix("#").strip() for line in head if line.startswith("#"))
     return _measurements_of(document, str(path), tuple(line for line in lines if line not in ("", _TITLE)))
 
 

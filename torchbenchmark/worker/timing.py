@@ -18,7 +18,8 @@ ALIKE = 2.0  # a unit that takes this many times another's time did other work: 
 SPECIALISING = {
     "jit": 3
 }  # iterations after the first in which a backend may still compile: of a training, the backward
-MOST_BEYOND_CAP = 10  # units that a warm-up may run on beyond its cap, waiting for two that are alike
+# How far a warm-up may go on beyond its cap, waiting for two units that are alike: units, and times the cap.
+MOST_UNITS_BEYOND_CAP, MOST_CAPS_BEYOND_CAP = 10, 10
 
 
 class Invocable(Protocol):
@@ -102,6 +103,7 @@ class Timed:
         """
         deadline = time.perf_counter() + self.warmup_cap_s
         walls: deque[float] = deque(maxlen=2 * WINDOW)
+        last_deadline = deadline + MOST_CAPS_BEYOND_CAP * self.warmup_cap_s
         beyond_cap = 0
         with collector_off():
             while True:
@@ -114,8 +116,9 @@ class Timed:
                     self.steady = is_steady(walls)
                 if self.steady:
                     return
-                if time.perf_counter() >= deadline:
-                    if self._settled(walls) or beyond_cap == MOST_BEYOND_CAP:
+                now = time.perf_counter()
+                if now >= deadline:
+                    if self._settled(walls) or beyond_cap == MOST_UNITS_BEYOND_CAP or now >= last_deadline:
                         return
                     beyond_cap += 1
 
