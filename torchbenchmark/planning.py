@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchbenchmark import environment
 from torchbenchmark.errors import BenchmarkError
-from torchbenchmark.experiment import Experiment
+from torchbenchmark.experiment import Experiment, imports_dynamo
 from torchbenchmark.grid import GridOptions, choose
 from torchbenchmark.places import gpus_of_one_model
 from torchbenchmark.records import WHOLE, CanaryOf, Measuring, PlannedTest, RunHeader, Shard, Workload
@@ -69,6 +69,8 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
         if seconds is not None and not seconds > 0:
             raise BenchmarkError(f"--{name} {seconds}: must be more than 0 seconds")
     choice = choose(registry, request.suite, request.device, request.selection, request.options)
+    # Of all, so that a shard, and a few tests of a night that are measured again, are measured as the whole suite is.
+    of_the_suite = registry.experiments(request.suite, [request.device])
     experiments, elsewhere = of_this_shard(choice.tests, request)
     gpus = len(gpus_of_one_model(interpreter.gpus)) if request.device == "cuda" else None
     workers = request.workers or gpus or 1
@@ -97,6 +99,7 @@ def plan_run(request: RunRequest, interpreter: environment.Interpreter, registry
             workers=workers,
             gpus=gpus,
             counting=request.counting,
+            dynamo=any(imports_dynamo(one.test, one.backend) for one in [*of_the_suite, *choice.tests]),
         ),
         build=interpreter.build,
         environment=environment.describe_environment(interpreter, request.device),

@@ -190,12 +190,13 @@ class Measuring(_Schema):
     workers: Annotated[int, Field(ge=1)] = 1  # tests that are measured at a time
     gpus: Annotated[int, Field(ge=1)] | None = None  # that the workers have between them; None for a CPU run
     counting: bool = True  # channels `operators` and `flops`, which are counted last
+    dynamo: bool = True  # the zygotes have imported torch._dynamo, whatever their tests need: it moves `cpu_memory`
 
     @property
     def settings(self) -> dict[str, float]:
         """What can move a number; limits that only end a test are not among it, nor are workers with a GPU each, nor
-        what is done after all else."""
-        settings = self.model_dump(exclude={"timeout_s", "memory_limit_bytes", "workers", "gpus", "counting"})
+        what is done after all else, nor what follows from the suite."""
+        settings = self.model_dump(exclude={"timeout_s", "memory_limit_bytes", "workers", "gpus", "counting", "dynamo"})
         if self.workers > (self.gpus or 1):
             settings["workers"] = self.workers
         return settings

@@ -20,7 +20,7 @@ from pathlib import Path
 from torchbenchmark import environment
 from torchbenchmark.builds.cache import kept
 from torchbenchmark.compile_caches import CompileCaches
-from torchbenchmark.experiment import Experiment, imports_dynamo
+from torchbenchmark.experiment import Experiment
 from torchbenchmark.foreign_text import one_line
 from torchbenchmark.gpu_watch import GpuWatch
 from torchbenchmark.isolation import Zygote
@@ -174,7 +174,7 @@ class Runner:
             worker=f"w{place.index}" if len(self.places) > 1 else "",
             stopping=self._stopping,
             spawn=self.spawn,
-            dynamo=any(imports_dynamo(one.test, one.backend) for one in self.experiments.values()),
+            dynamo=self.header.measuring.dynamo,
         ) as nursery:
             for number in range(1, self.header.rounds + 1):
                 self._gate.wait()

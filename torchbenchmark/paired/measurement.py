@@ -9,7 +9,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -101,11 +101,17 @@ def plan_pairs(request: PairsRequest, interpreters: Mapping[SideName, Interprete
         base=_measured_side(request.base, interpreters["base"]),
         head=_measured_side(request.head, interpreters["head"]),
         tests=tests,
-        measuring=run.measuring,
+        measuring=run.measuring.model_copy(update={"dynamo": _imports_dynamo(tests)}),
         environment=run.environment,
         harness=run.harness,
         differing=_differing_lock(interpreters),
     )
+
+
+def _imports_dynamo(tests: Iterable[PairedTest]) -> bool:
+    """Pairs are held against nothing but each other: their zygotes import what their own tests need."""
+    every = [Experiment.parse(name) for test in tests for name in (test.base, test.head)]
+    return any(imports_dynamo(one.test, one.backend) for one in every)
 
 
 def _measured_side(side: Side, interpreter: Interpreter) -> MeasuredSide:
@@ -351,7 +357,6 @@ class _Work:
 
     def _nursery(self, name: SideName, place: Place) -> Nursery:
         side: Side = self.request.side(name)
-        every = [experiment for sides in self.experiments.values() for experiment in sides.values()]
 
         def decide(test: str, status: Status, reason: str) -> None:
             self.not_imported[name][self._base_of(name, test)] = _import_failure(status, reason)
@@ -367,7 +372,7 @@ class _Work:
             place=place,
             worker=name,
             stopping=threading.Event(),
-            dynamo=any(imports_dynamo(one.test, one.backend) for one in every),
+            dynamo=self.header.measuring.dynamo,
         )
 
     def _base_of(self, name: SideName, test: str) -> str:
