@@ -15,9 +15,7 @@ WINDOW = 10  # timed units whose trimmed means are compared to see whether the w
 STEADY_SLOPE = 0.01
 TRIM = 2  # units left out at each end of a window
 ALIKE = 2.0  # a unit that takes this many times another's time did other work: it compiled, say
-SPECIALISING = {
-    "jit": 3
-}  # iterations after the first in which a backend may still compile: of a training, the backward
+SPECIALISING = {"jit": 3}  # iterations after the first in which a backend may still compile, as of a training
 # How far a warm-up may go on beyond its cap, waiting for two units that are alike: units, and times the cap.
 MOST_UNITS_BEYOND_CAP, MOST_CAPS_BEYOND_CAP = 10, 10
 
