@@ -1,6 +1,7 @@
 """What holds for all tests; stores of each kind, empty, and the servers behind them."""
 
 import contextlib
+import gc
 import secrets
 import shutil
 import subprocess
@@ -33,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first: no worker is left alone with one at the end."""
     items.sort(key=lambda item: "e2e" not in item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    """What the imports of all tests left stays to the end: no collection of garbage need look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

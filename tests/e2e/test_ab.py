@@ -42,7 +42,7 @@ def test_the_tests_of_the_slowed_operator_are_slower_and_no_others_are(torchbenc
     slow = make_slow_build(tmp_path / "slow", operator="embedding_bag", inference=80)
     suite = suite_of(tmp_path, "dlrm", "soft_actor_critic")
     ended = torchbench(
-        "ab", sys.executable, slow, "--suite", suite, "--pairs", 7, "--seed", 1, "--threads", 1, "--budget", 0.25,
+        "ab", sys.executable, slow, "--suite", suite, "--pairs", 7, "--seed", 1, "--threads", 1, "--budget", 0.1,
         "--json", "ab.json", "--markdown", "ab.md", XDG_CACHE_HOME=str(tmp_path),
     )  # fmt: skip
     assert ended.returncode == 1, ended.stdout + ended.stderr
