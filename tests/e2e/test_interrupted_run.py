@@ -137,6 +137,7 @@ class KillsTheWaiting(Silent):
             _measuring, *waiting = sorted(processes_with_variable("TORCHBENCH_RUN", self.run))
             for pid in waiting:
                 os.kill(pid, signal.SIGKILL)
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # it ends before its round begins
             self.killed = len(waiting)
 
 
