@@ -27,7 +27,7 @@ def breaches(case: Case) -> list[str]:
     if not all(isinstance(loss, torch.Tensor) for loss in expected):
         raise NotJudged("loss comes first")
     for step, (one, other) in enumerate(zip(losses, expected, strict=True), start=1):
-        if not _close(case, one, other):
+        if not case.agree(one, other):
             return [
                 f"forward, backward and optimizer_step give the loss {float(one):.9g} at step {step}, train() gives "
                 f"{float(other):.9g}; let train() be these stages, or let forward() raise NotImplementedError"
@@ -43,12 +43,6 @@ def _by_stages(model: BenchmarkModel) -> torch.Tensor:
     model.backward(loss)
     model.optimizer_step()
     return loss.detach()
-
-
-def _close(case: Case, one: torch.Tensor, other: torch.Tensor) -> bool:
-    if case.device == "cpu" and case.declared.deterministic:
-        return torch.equal(one.nan_to_num(), other.nan_to_num())
-    return torch.allclose(one, other, rtol=case.declared.rtol, atol=case.declared.atol, equal_nan=True)
 
 
 CONTRACT = Contract(
