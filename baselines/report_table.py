@@ -119,12 +119,14 @@ def _print_confirmation(outcome: NightOutcome) -> None:
 
 
 def _print_closing(closing: Closing) -> None:
-    """What pairs said of an alert that had three good nights."""
+    """What pairs said of an alert that had three good nights, or that the night leaves in doubt."""
+    why = "in doubt" if closing.doubted else "recovered"
     for one in closing.asked:
         against = f"against the build of {one.base:%Y-%m-%d %H:%M}"
         counted = f", {one.effect:+.2%} in {one.pairs} pair{'' if one.pairs == 1 else 's'}" if one.pairs else ""
         limit = f" (gone below {one.limit:+.2%})" if one.pairs else ""
-        _line(f"recovered: {one.test} {one.channel} {against}: {one.answer}{counted}{limit}")
+        itself = ", as it is tonight's build" if one.answer == "gone" and not one.pairs else ""
+        _line(f"{why}: {one.test} {one.channel} {against}: {one.answer}{itself}{counted}{limit}")
     if not closing.asked:
         _line("recovered: an alert whose build from before is not known any more: not measured")
 

@@ -1,5 +1,5 @@
-"""Whether a change is gone: pairs of the build from before it against tonight's, the last step before its alert is
-closed. Good nights alone may be those of a quiet machine, or of a night's luck."""
+"""Whether a change is gone: pairs of the build from before it against tonight's. They are the last step before an alert
+is closed, as good nights alone may be those of a quiet machine, and they decide where a night's figures do not."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -30,22 +30,25 @@ class Question:
     base: str  # the build from before it
     of: datetime  # the night of that build
     effect: float  # as confirmed, as a share; slower is positive
+    beyond: float | None = None  # a share: what is slower by more is there still; None: half of the effect
 
     def wanted(self, head: str) -> PairsWanted:
         return PairsWanted(self.test, self.base, head)
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
-        return max(SHARE_GONE * log_of(self.effect), rules.margin_of(self.channel, self.test))
+        limit = SHARE_GONE * log_of(self.effect) if self.beyond is None else log_of(self.beyond)
+        return max(limit, rules.margin_of(self.channel, self.test))
 
 
 @dataclass(frozen=True)
 class AskedClosing:
     """An alert that is to be closed, and what is asked of its tests first; of none, where no build from before it is
-    known."""
+    known. Or one in doubt, as tonight's figures do not tell whether its tests are slower still."""
 
     alert: str  # its key
     questions: tuple[Question, ...]
+    doubted: bool = False
 
 
 def ask_closings(
@@ -59,7 +62,7 @@ def ask_closings(
         if spent >= rules.pairs_a_night:
             break
         told, pairs = ask_whether_gone(one.questions, head, bench, rules)
-        found.append(Closing(alert=one.alert, asked=told))
+        found.append(Closing(alert=one.alert, asked=told, doubted=one.doubted))
         spent += pairs
     return tuple(found), spent
 

@@ -193,10 +193,11 @@ class Gone(_Schema):
 
 
 class Closing(_Schema):
-    """An alert whose tests are good again, and what pairs said of it."""
+    """An alert whose tests are good again, or may be, and what pairs said of it."""
 
     alert: str  # its key
     asked: tuple[Gone, ...] = ()  # of no test: there is no build from before it that the night could name
+    doubted: bool = False  # the night's figures do not tell whether these are slower still, and no closing hangs on it
 
     @property
     def answer(self) -> Literal["gone", "there", "undecided", "not measured"]:
@@ -224,7 +225,9 @@ class NightOutcome(_Schema):
     processes: int = 0  # measured for it
     margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
     rates: Rates | None = None
-    closings: tuple[Closing, ...] | None = None  # alerts that were asked about before they close; None: nobody asked
+    closings: tuple[Closing, ...] | None = (
+        None  # alerts that were asked about, to close or in doubt; None: nobody asked
+    )
     not_closed: str = ""  # why alerts whose tests are good again could not be asked about: they stay open
     not_asked_elsewhere: str = ""  # why what was confirmed was not asked on a second runner, where there is to be one
     not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state

@@ -130,7 +130,10 @@ def closings_digest(looked: Looked, closings: Sequence[AskedClosing]) -> str:
         "night": looked.tonight.key,
         "build": looked.tonight.build.id,
         "closings": [
-            (one.alert, [(each.test, each.channel, each.base, each.of.isoformat()) for each in one.questions])
+            (
+                one.alert,
+                [(each.test, each.channel, each.base, each.of.isoformat(), each.beyond) for each in one.questions],
+            )
             for one in closings
         ],
     }

@@ -7,7 +7,7 @@ from baselines.confirming.state import Closing
 from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import NIGHTS_KEPT, RECOVERED, Alert, AlertNight, Episode, Findings
-from bot.github.night_findings import is_recovered
+from bot.github.night_findings import standing_of
 from torchbenchmark.quantity import counted
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
@@ -51,8 +51,8 @@ def after_night(alert: Alert, report: Report, found: Findings, now: datetime) ->
     named = [
         row for row in comparable if row.test in alert.tests
     ]  # of the total, its own value counts, and not each row
-    if not all(is_recovered(alert, row) for row in named) or _total_still_slow(alert, report):
-        return alert  # a test that failed or has no value tonight says nothing either way
+    if not all(standing_of(alert, row, report) == "recovered" for row in named) or _total_still_slow(alert, report):
+        return alert  # a test that failed, has no value tonight or is in doubt says nothing either way
     return _recovering(alert, report)
 
 
@@ -132,7 +132,8 @@ def _recovering(alert: Alert, report: Report) -> Alert:
     done = count >= RECOVERED_NIGHTS
     closings = report.confirmation.closings if report.confirmation is not None else None
     if done and closings is not None and alert.kind == "regression":
-        return _closing(alert, report, next((one for one in closings if one.alert == alert.key), None))
+        asked = [one for one in closings if one.alert == alert.key and not one.doubted]
+        return _closing(alert, report, next(iter(asked), None))
     return _with_night(
         alert,
         report,

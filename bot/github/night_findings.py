@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from baselines.confirming.exact_measured import ExactMeasured
-from baselines.confirming.state import Interval
+from baselines.confirming.state import Gone, Interval
 from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import Alert, Findings, Kind
 
 RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
 FAILING = (State.NEWLY_FAILING, State.STILL_FAILING)
+Standing = Literal["there", "recovered", "untold"]
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ def findings_of(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings
         return _failures(report, alerts)
     if report.confirmation is not None:
         known = {
-            row.test: f"{row.change:+.1%}"
+            row.test: f"{_effect_of(alert, row, report):+.1%}"
             for alert in alerts
             if alert.kind == kind and alert.is_open  # what is back is asked by pairs again, as what is new
             for row in report.rows
-            if row.test in alert.tests and row.change is not None and not is_recovered(alert, row)
+            if row.test in alert.tests and standing_of(alert, row, report) == "there"
         }
         return {**known, **{test: f"{signal.effect:+.1%}" for test, signal in signals_of(report).items()}}
     slower = {row.test: f"{row.change:+.1%}" for row in report.rows if row.state is State.SLOWER}
@@ -90,10 +92,50 @@ def _exact(report: Report) -> Sequence[ExactMeasured]:
     return report.confirmation.exact if report.confirmation is not None else ()
 
 
-def is_recovered(alert: Alert, row: Row) -> bool:
+def standing_of(alert: Alert, row: Row, report: Report) -> Standing:
+    """What tonight says of a test of an alert. Where pairs were asked in doubt they decide; where they did not tell,
+    or were not asked as those of the night were spent, nobody can say."""
     if alert.kind == "failure":
-        return row.state not in FAILING and row.tonight is not None
-    if row.change is None or row.state is State.SLOWER:
-        return False
+        if row.state in FAILING:
+            return "there"
+        return "untold" if row.tonight is None else "recovered"
+    if row.change is None:
+        return "untold"
+    asked = report.confirmation is not None and report.confirmation.closings is not None
+    answer = doubt_of(alert, row.test, report)
+    if answer is None:
+        return "untold" if asked and is_doubtful(alert, row) else by_figures(alert, row)
+    answers: Mapping[str, Standing] = {"gone": "recovered", "there": "there", "undecided": "untold"}
+    return answers.get(answer.answer) or by_figures(alert, row)
+
+
+def by_figures(alert: Alert, row: Row) -> Standing:
+    """What the change of one night says of a test of an alert of something slower."""
+    if row.change is None:
+        return "untold"
     confirmed = alert.effects.get(row.test)
-    return confirmed is None or row.change < RECOVERED_SHARE * confirmed
+    is_good = row.state is not State.SLOWER and (confirmed is None or row.change < RECOVERED_SHARE * confirmed)
+    return "recovered" if is_good else "there"
+
+
+def is_doubtful(alert: Alert, row: Row) -> bool:
+    """Whether the night says slower, and not by what was confirmed: half of that may be left, or the night is noisy."""
+    confirmed = alert.effects.get(row.test)
+    if row.state is not State.SLOWER or row.change is None or confirmed is None:
+        return False
+    return row.change < RECOVERED_SHARE * confirmed
+
+
+def doubt_of(alert: Alert, test: str, report: Report) -> Gone | None:
+    """What pairs said tonight of a test of an alert that was in doubt."""
+    closings = (report.confirmation.closings if report.confirmation is not None else None) or ()
+    asked = (each for one in closings if one.doubted and one.alert == alert.key for each in one.asked)
+    return next((each for each in asked if each.test == test), None)
+
+
+def _effect_of(alert: Alert, row: Row, report: Report) -> float:
+    """By how much a test is slower still: by pairs, if they were asked."""
+    answer = doubt_of(alert, row.test, report)
+    if answer is not None and answer.answer == "there":
+        return answer.effect
+    return row.change or 0.0
