@@ -225,9 +225,7 @@ class NightOutcome(_Schema):
     processes: int = 0  # measured for it
     margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
     rates: Rates | None = None
-    closings: tuple[Closing, ...] | None = (
-        None  # alerts that were asked about, to close or in doubt; None: nobody asked
-    )
+    closings: tuple[Closing, ...] | None = None  # alerts asked about, to be closed or in doubt; None: nobody asked
     not_closed: str = ""  # why alerts whose tests are good again could not be asked about: they stay open
     not_asked_elsewhere: str = ""  # why what was confirmed was not asked on a second runner, where there is to be one
     not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state

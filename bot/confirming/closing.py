@@ -19,7 +19,7 @@ from baselines.screening import WINDOW
 from baselines.series import NightSummary
 from baselines.store import Store
 from bot.github.alert import Alert
-from bot.github.alert_life import predates_of
+from bot.github.alert_life import is_late, predates_of
 from bot.github.alerts import closing_tonight
 from bot.github.night_findings import by_figures, is_doubtful, signals_of
 
@@ -75,7 +75,9 @@ def closings_of(
         for alert in closing_tonight(alerts, report, now=now)
     ]
     doubted = [
-        AskedClosing(alert.key, asked, doubted=True) for alert in alerts if (asked := _doubts(alert, report, builds))
+        AskedClosing(alert.key, asked, doubted=True)
+        for alert in alerts
+        if not is_late(alert, report, now) and (asked := _doubts(alert, report, builds))
     ]
     opened = {alert.key: alert.opened for alert in alerts}
     return tuple(sorted([*closing, *doubted], key=lambda one: (opened[one.alert], one.alert)))

@@ -30,13 +30,13 @@ def good_until(report: Report, found: Findings) -> datetime | None:
     return max(known, default=None)
 
 
-def _is_late(alert: Alert, report: Report, now: datetime) -> bool:
+def is_late(alert: Alert, report: Report, now: datetime) -> bool:
     """Whether newer nights have spoken already. One whose clock was ahead is no newer night."""
     return any(report.tonight.started < night.started <= now + CLOCK_AHEAD for night in alert.nights)
 
 
 def after_night(alert: Alert, report: Report, found: Findings, now: datetime) -> Alert:
-    if alert.knows(report.tonight.run) or _is_late(alert, report, now):
+    if alert.knows(report.tonight.run) or is_late(alert, report, now):
         return _with_late_findings(alert, report, found)
     if found:
         return _slow_again(alert, report, found)

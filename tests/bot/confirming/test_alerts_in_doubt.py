@@ -101,3 +101,12 @@ def test_a_night_in_doubt_that_is_concluded_again_asks_nothing_again(doubled):
     doubled.day, doubled.alerts = doubled.day - 1, before
     again, machine = doubted_night(doubled, {A: DOUBLED})
     assert machine.asked == [] and again == report
+
+
+def test_a_night_that_newer_ones_have_overtaken_asks_nothing_and_finds_nothing(doubled):
+    doubled.day = 6
+    doubled.night({A: values(2.0, 6)}, Scripted({}), closing=Scripted({}))
+    known = doubled.alerts
+    doubled.day = 5
+    report, machine = doubted_night(doubled, {A: DOUBLED})
+    assert machine.asked == [] and doubled.alerts == known and report.verdict == "clean"

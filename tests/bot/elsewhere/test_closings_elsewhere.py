@@ -33,9 +33,9 @@ class Closing(Nights):
     def answers(self):
         return self.folder / "answers" / "answers-confirm-1" / "confirm-1-closings.jsonl"
 
-    def third(self, bench):
-        """The third good night, up to the answers."""
-        run = self.stored(usual(7))
+    def third(self, bench, times=None):
+        """The third good night, up to the answers; or another one."""
+        run = self.stored(times or usual(7))
         nights = self.detect(run)
         self.answer(nights[0].name, bench)
         return run, nights
@@ -88,6 +88,21 @@ def test_without_the_answers_about_it_an_alert_stays_open_and_is_asked_about_the
     assert f"no alert is closed, as pairs were not asked: `{told['not_closed']}`" in summary
     nights.night(usual(8), Scripted({}))
     assert not nights.issues[0].is_open
+
+
+@pytest.mark.parametrize(("left", "told"), [(0.0, "pairs are asked the next night"), (0.3, "")])
+def test_an_alert_in_doubt_goes_by_the_pairs_of_the_other_machine_too(nights, left, told):
+    """Slower by 15 %, where 49 % was confirmed."""
+    run, asked = nights.third(Scripted({A: left}), {A: values(1.15, 7), B: values(1.0, 7)})
+    (closing,) = read_question(nights.folder / "questions" / "confirm-1.json.gz").closings
+    assert closing.doubted and [(one.test, one.base, one.beyond) for one in closing.questions] == [
+        (A, "build0002", 0.07)
+    ]
+    _, report = nights.decide(run, asked)
+    (alert,) = nights.issues
+    assert alert.is_open and told in alert.body
+    assert report["verdict"] == ("regression" if left else "clean")
+    assert ("still slower" in report["reason"]) == bool(left)
 
 
 def changed(line, **keys):
