@@ -4,7 +4,7 @@ from rich.table import Table
 from rich.text import Text
 
 from baselines.confirming.rates import told
-from baselines.confirming.state import Closing, NightOutcome
+from baselines.confirming.state import NightOutcome
 from baselines.report import NightRef, Report, Row, State
 from baselines.suspects import Screen
 from torchbenchmark.quantity import quantity
@@ -58,7 +58,7 @@ def print_report(report: Report, *, verdict: bool = True) -> None:
         )
         if report.total.left_out:
             _line(f"not in the total, in no category: {', '.join(report.total.left_out)}")
-    _line(f"by the flat 7 % and 1 %: {report.flat.verdict}: {report.flat.reason}")
+    _line(f"by the flat 7 % and 1 %, which no verdict hangs on: {report.flat.verdict}: {report.flat.reason}")
     if verdict:
         _line(f"{report.verdict}: {report.reason}", f"bold {_VERDICT_STYLES[report.verdict]}")
 
@@ -107,28 +107,16 @@ def _print_confirmation(outcome: NightOutcome) -> None:
             shown = f"{interval.effect:+.2%} [{interval.low:+.2%}, {interval.high:+.2%}]"
             _line(f"there again: {interval.test} {interval.channel} {shown}: {filed.kind}", "bold")
     if outcome.not_closed:
-        _line(f"no alert is closed: {outcome.not_closed}", "yellow")
+        _line(f"no alert is closed or cleared: {outcome.not_closed}", "yellow")
     for closing in outcome.closings or ():
-        _print_closing(closing)
+        for sentence in closing.sentences:
+            _line(sentence)
     for channel, margin in outcome.margins.items():
         _line(f"margin of {channel}: {margin:.2%}, as builds compared with themselves differ")
     for line in told(outcome.rates) if outcome.rates is not None else ():
         _line(line)
     if outcome.waiting:
         _line(f"confirmed, to be asked again the next night: {', '.join(outcome.waiting)}", "bold")
-
-
-def _print_closing(closing: Closing) -> None:
-    """What pairs said of an alert that had three good nights, or that the night leaves in doubt."""
-    why = "in doubt" if closing.doubted else "recovered"
-    for one in closing.asked:
-        against = f"against the build of {one.base:%Y-%m-%d %H:%M}"
-        counted = f", {one.effect:+.2%} in {one.pairs} pair{'' if one.pairs == 1 else 's'}" if one.pairs else ""
-        limit = f" (gone below {one.limit:+.2%})" if one.pairs else ""
-        itself = ", as it is tonight's build" if one.answer == "gone" and not one.pairs else ""
-        _line(f"{why}: {one.test} {one.channel} {against}: {one.answer}{itself}{counted}{limit}")
-    if not closing.asked:
-        _line("recovered: an alert whose build from before is not known any more: not measured")
 
 
 def _print_table(report: Report) -> None:

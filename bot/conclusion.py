@@ -170,7 +170,7 @@ def conclude(
         console.print(Text(f"canaries: {canaries.sentence}"))
     spent = seconds + time.monotonic() - began
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries, bisections)
-    _print_summary(report, scored, filed, config, bisections)
+    _print_summary(report, scored, filed, config, bisections, notes_of(alerts, tonight.run))
     return report.exit_code
 
 
@@ -321,8 +321,18 @@ def _filed_again(
         return filed
 
 
+def notes_of(alerts: Sequence[Alert], run: str) -> dict[str, str]:
+    """By key, what the night has made of alerts: recovered, closed, reopened."""
+    return {alert.key: night.note for alert in alerts for night in alert.nights if night.run == run and night.note}
+
+
 def _print_summary(
-    report: Report, scored: Scored, filed: list[Filed], config: NightlyConfig, bisections: Sequence[Bisection] = ()
+    report: Report,
+    scored: Scored,
+    filed: list[Filed],
+    config: NightlyConfig,
+    bisections: Sequence[Bisection],
+    notes: Mapping[str, str],
 ) -> None:
     lines = Text()
     if scored.score:
@@ -335,7 +345,8 @@ def _print_summary(
     else:
         lines.append(f"score: none, {scored.problem}\n")
     for issue in filed:
-        lines.append(f"issue {issue.effect}: {issue.title}\n  {issue.where}\n")
+        note = f"  {notes[issue.key]}\n" if issue.key in notes else ""
+        lines.append(f"issue {issue.effect}: {issue.title}\n{note}  {issue.where}\n")
     if not filed:
         lines.append("no issue to file\n")
     for one in bisections:

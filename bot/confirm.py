@@ -112,4 +112,4 @@ def _require_not_overtaken(store: Store, run: Run) -> None:
             "confirmed since, and what came before it is told in its levels"
         )
     if state.concluded == header.started:
-        raise BotError(f"{run_prefix(header)}: was confirmed already; what it came to stands, and its issues are filed")
+        raise BotError(f"{run_prefix(header)}: was confirmed already; what it came to stands, with what it filed")

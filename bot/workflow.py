@@ -287,7 +287,7 @@ def _tell_conclusion(code: int, summary: dict[str, Any] | None) -> None:
     if report.confirmation is not None and report.confirmation.not_asked_elsewhere:
         annotate("warning", "not asked on a second runner", report.confirmation.not_asked_elsewhere)
     if report.confirmation is not None and report.confirmation.not_closed:
-        annotate("warning", "no alert is closed", report.confirmation.not_closed)
+        annotate("warning", "no alert is closed or cleared", report.confirmation.not_closed)
     canaries = summary["canaries"]
     if canaries is not None and (canaries["moved"] or canaries["failing"]):
         annotate("warning", "canaries", canaries["sentence"])

@@ -134,7 +134,9 @@ def _admitted(tonight: Tonight, scores: Moved) -> tuple[BoolArray, list[int]]:
     settled = len(tonight.seen.nights) - 1 - tonight.segments >= rules.nights_of_the_limits
     called = np.array(
         [
-            name in tonight.named and tonight.is_there(row) and (tonight.segments[row] == 0 or bool(settled[row]))
+            name in tonight.named
+            and tonight.is_there(row)
+            and (tonight.segments[row] == 0 or bool(settled[row]) or _may_be_relapse(tonight, row))
             for row, name in enumerate(tonight.names)
         ]
     )
@@ -155,6 +157,12 @@ def _admitted(tonight: Tonight, scores: Moved) -> tuple[BoolArray, list[int]]:
         found.append(row)
     tonight.outcome.not_tried += [tonight.names[row] for row in found[rules.most_candidates :]]
     return passed, found[: rules.most_candidates]
+
+
+def _may_be_relapse(tonight: Tonight, row: int) -> bool:
+    """Whether the segment is of a time before its alert was closed as recovered: the limits' nights are good ones."""
+    recovered = tonight.named[tonight.names[row]].recovered
+    return recovered is not None and tonight.seen.nights[tonight.segments[row]] < recovered
 
 
 def _dated(tonight: Tonight, row: int, scores: Moved) -> tuple[Onset, int | None]:

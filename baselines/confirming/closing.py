@@ -21,6 +21,11 @@ FEWEST_PAIRS = 6  # that end well, all on one side, make E twenty
 Answer = Literal["gone", "there", "undecided", "continue"]
 
 
+def gone_below(effect: float) -> float:
+    """What a confirmed change is below when it is gone: half of its logarithm. Both are shares, slower is positive."""
+    return share_of(SHARE_GONE * log_of(effect))
+
+
 @dataclass(frozen=True)
 class Question:
     """A change of one test that may be gone."""
@@ -37,14 +42,14 @@ class Question:
 
     def limit(self, rules: Rules) -> float:
         """What the change is below when it is gone, in log units. Up to the margin it is nobody's business anyway."""
-        limit = SHARE_GONE * log_of(self.effect) if self.beyond is None else log_of(self.beyond)
-        return max(limit, rules.margin_of(self.channel, self.test))
+        limit = gone_below(self.effect) if self.beyond is None else self.beyond
+        return max(log_of(limit), rules.margin_of(self.channel, self.test))
 
 
 @dataclass(frozen=True)
 class AskedClosing:
     """An alert that is to be closed, and what is asked of its tests first; of none, where no build from before it is
-    known. Or one in doubt, as tonight's figures do not tell whether its tests are slower still."""
+    known. Or one in doubt, as tonight's figures may be the machine's."""
 
     alert: str  # its key
     questions: tuple[Question, ...]
@@ -55,12 +60,12 @@ def ask_closings(
     closings: Sequence[AskedClosing], head: str, bench: Bench, rules: Rules
 ) -> tuple[tuple[Closing, ...], int]:
     """What pairs say of each alert, and how many of them were measured. Where those of a night are spent, the others
-    are asked the next one."""
+    are asked the next one; what needs none is told."""
     found: list[Closing] = []
     spent = 0
     for one in closings:
-        if spent >= rules.pairs_a_night:
-            break
+        if spent >= rules.pairs_a_night and any(question.base != head for question in one.questions):
+            continue
         told, pairs = ask_whether_gone(one.questions, head, bench, rules)
         found.append(Closing(alert=one.alert, asked=told, doubted=one.doubted))
         spent += pairs

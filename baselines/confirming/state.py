@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from baselines.confirming.exact_measured import ExactMeasured
 from baselines.noisy import NoisyTest
 from baselines.series import UtcTime
+from torchbenchmark.quantity import counted
 
 SCHEMA = 1
 
@@ -191,13 +192,22 @@ class Gone(_Schema):
     effect: float = 0.0  # of the pairs, as a share; slower is positive
     limit: float = 0.0  # what it is below when it is gone
 
+    @property
+    def sentence(self) -> str:
+        told = {"there": "still there"}.get(self.answer, self.answer)
+        if self.pairs:
+            told += f", {self.effect:+.2%} in {counted(self.pairs, 'pair')} (gone below {self.limit:+.2%})"
+        elif self.answer == "gone":
+            told += ", as tonight's build is that one"
+        return f"{self.test} {self.channel} against the build of {self.base:%Y-%m-%d %H:%M}: {told}"
+
 
 class Closing(_Schema):
     """An alert whose tests are good again, or may be, and what pairs said of it."""
 
     alert: str  # its key
     asked: tuple[Gone, ...] = ()  # of no test: there is no build from before it that the night could name
-    doubted: bool = False  # the night's figures do not tell whether these are slower still, and no closing hangs on it
+    doubted: bool = False  # the night's figures may be the machine's, and no closing hangs on it
 
     @property
     def answer(self) -> Literal["gone", "there", "undecided", "not measured"]:
@@ -207,6 +217,14 @@ class Closing(_Schema):
             if told in answers:
                 return told
         return "not measured"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was asked, and what pairs said, a line each."""
+        why = "asked in doubt" if self.doubted else "recovered"
+        if not self.asked:
+            return (f"{why}: an alert whose build from before is not known any more: not measured",)
+        return tuple(f"{why}: {one.sentence}" for one in self.asked)
 
 
 class NightOutcome(_Schema):
@@ -226,7 +244,7 @@ class NightOutcome(_Schema):
     margins: dict[str, float] = Field(default_factory=dict)  # by channel, as shares: those that were estimated
     rates: Rates | None = None
     closings: tuple[Closing, ...] | None = None  # alerts asked about, to be closed or in doubt; None: nobody asked
-    not_closed: str = ""  # why alerts whose tests are good again could not be asked about: they stay open
+    not_closed: str = ""  # why alerts to be closed or in doubt could not be asked about: they stay as they are
     not_asked_elsewhere: str = ""  # why what was confirmed was not asked on a second runner, where there is to be one
     not_measured: str = ""  # why nothing could be measured again; such an outcome is told, and is in no state
 

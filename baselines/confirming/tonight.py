@@ -67,6 +67,7 @@ class Named:
     key: SeriesKey
     effect: float  # ln(tonight / baseline)
     base: datetime  # the newest night of the baseline
+    recovered: datetime | None = None  # the night that closed its last alert: the limits know of it, not the segment
 
 
 class Tonight:

@@ -3,7 +3,6 @@ build from before it is measured against tonight's in pairs, on what they are me
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from baselines.confirming.bench import Bench
@@ -19,11 +18,14 @@ from baselines.screening import WINDOW
 from baselines.series import NightSummary
 from baselines.store import Store
 from bot.github.alert import Alert
-from bot.github.alert_life import is_late, predates_of
+from bot.github.alert_life import is_late
 from bot.github.alerts import closing_tonight
-from bot.github.night_findings import by_figures, is_doubtful, signals_of
+from bot.github.night_findings import by_figures, first_intervals, is_doubtful, predates_of, signals_of
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too
+MOST_DOUBTED = (
+    4  # tests of all alerts, so that most pairs of a night are left to what is new; the others' figures stand
+)
 
 BenchOf = Callable[[Sequence[NightSummary]], Bench]
 
@@ -67,38 +69,45 @@ def with_closings(outcome: NightOutcome, closings: tuple[Closing, ...], pairs: i
 def closings_of(
     alerts: Collection[Alert], report: Report, nights: Collection[NightSummary], now: datetime
 ) -> tuple[AskedClosing, ...]:
-    """The alerts that the night would close as recovered, those that it leaves in doubt, and what is asked of each.
-    `nights`: those before it, whose builds may be asked for."""
+    """The alerts that the night would close as recovered, then those that it leaves in doubt, and what is asked of
+    each. `nights`: those before it, whose builds may be asked for."""
     builds = {night.started: night.build.id for night in nights}
     closing = [
-        AskedClosing(alert.key, tuple(_questions(alert, report, builds)[:MOST_TESTS]))
-        for alert in closing_tonight(alerts, report, now=now)
+        AskedClosing(alert.key, tuple(_questions(alert, report, builds)))
+        for alert in sorted(closing_tonight(alerts, report, now=now), key=_by_age)
     ]
-    doubted = [
-        AskedClosing(alert.key, asked, doubted=True)
-        for alert in alerts
-        if not is_late(alert, report, now) and (asked := _doubts(alert, report, builds))
-    ]
-    opened = {alert.key: alert.opened for alert in alerts}
-    return tuple(sorted([*closing, *doubted], key=lambda one: (opened[one.alert], one.alert)))
+    return (*closing, *_in_doubt([one for one in alerts if not is_late(one, report, now)], report, builds))
 
 
-def _doubts(alert: Alert, report: Report, builds: Mapping[datetime, str]) -> tuple[Question, ...]:
-    """Of an open alert the tests that tonight calls slower, and not by what was confirmed: the question is whether they
-    are slower by more than the limit. Of a build from before the change there is no question, whatever it measured."""
-    if not alert.is_open or alert.kind != "regression":
-        return ()
-    rows = {row.test: row for row in report.rows if by_figures(alert, row) == "there"}
-    known, outdated = signals_of(report), predates_of(alert, report)
-    itself, others = [], []
-    for one in _questions(alert, report, builds):
-        if one.test not in rows or one.test in known or outdated.get(one.test):
+def _by_age(alert: Alert) -> tuple[datetime, str]:
+    return alert.opened, alert.key
+
+
+def _in_doubt(alerts: Collection[Alert], report: Report, builds: Mapping[datetime, str]) -> list[AskedClosing]:
+    """Of open alerts the tests that tonight calls slower. Measured on the build from before the change, or not by what
+    was confirmed, that may be the machine: the question is whether they are slower by more than the limit."""
+    known, itself, others = signals_of(report), [], []
+    for alert in sorted(alerts, key=_by_age):
+        if not alert.is_open or alert.kind != "regression":
             continue
-        if one.base == report.tonight.build:
-            itself.append(one)
-        elif is_doubtful(alert, rows[one.test]):
-            others.append(replace(one, beyond=_limit_of(one.test, report)))
-    return (*itself, *others[:MOST_TESTS])
+        outdated = predates_of(alert, report)
+        for row in sorted(report.rows, key=lambda row: (-alert.effects.get(row.test, 0.0), row.test)):
+            if row.test not in alert.tests or row.test in known or outdated.get(row.test):
+                continue
+            if by_figures(alert, row) != "there":
+                continue
+            beyond = _limit_of(row.test, report)
+            asked = [
+                Question(one.test, one.channel, builds[one.base], one.base, one.effect, beyond)
+                for one in first_intervals(alert, row.test)
+                if one.base in builds
+            ]
+            if any(one.base == report.tonight.build for one in asked):
+                own = tuple(one for one in asked if one.base == report.tonight.build)
+                itself.append(AskedClosing(alert.key, own, doubted=True))
+            elif asked and is_doubtful(alert, row):
+                others.append(AskedClosing(alert.key, tuple(asked), doubted=True))
+    return [*itself, *others[:MOST_DOUBTED]]
 
 
 def _limit_of(test: str, report: Report) -> float:
@@ -108,17 +117,21 @@ def _limit_of(test: str, report: Report) -> float:
 
 
 def _questions(alert: Alert, report: Report, builds: Mapping[datetime, str]) -> list[Question]:
-    """The tests that changed most first, each against the build that its interval is from; where it has none, as the
-    limits opened the alert, against the newest night in which all was well, by at least what the limit is."""
+    """Of the tests that changed most, each against the build that its interval is from. Where it has none, as the
+    limits opened the alert, or only that of a second step, against the newest night in which all was well."""
     judged = {row.test: row.channel for row in report.rows if row.channel is not None}
     found = []
     for test in sorted(set(alert.tests) - {TOTAL}, key=lambda test: (-alert.effects.get(test, 0.0), test)):
-        shown = max((one for one in alert.intervals if one.test == test), key=lambda one: one.effect, default=None)
-        night = shown.base if shown is not None else alert.good_until
+        mine = [one for one in alert.intervals if one.test == test]
+        first = first_intervals(alert, test)
+        shown = max(first or mine, key=lambda one: one.effect, default=None)
+        night, beyond = (shown.base, None) if shown is not None else (alert.good_until, None)
+        if mine and not first and alert.good_until is not None and alert.good_until < alert.opened:
+            night, beyond = alert.good_until, report.policy.per_test  # of all steps together nothing was confirmed
         channel = shown.channel if shown is not None else judged.get(test)
         if night is None or night not in builds or channel is None:
             continue
         effect = shown.effect if shown is not None else alert.effects.get(test, report.policy.per_test)
         if effect > 0:
-            found.append(Question(test, channel, builds[night], night, effect))
-    return found
+            found.append(Question(test, channel, builds[night], night, effect, beyond))
+    return found[:MOST_TESTS]

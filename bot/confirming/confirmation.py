@@ -2,7 +2,7 @@
 only what new pairs show twice is filed."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -119,7 +119,7 @@ def look_at_night(
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     accept_levels(state, accepted_levels(alerts), seen)
     state.noisy = noisy_tests(alerts, tonight.started)
-    named, exact = _named(report, set(seen.series)), exact_changes(report, tonight, nights, state)
+    named, exact = _named(report, set(seen.series), alerts), exact_changes(report, tonight, nights, state)
     return Looked(tonight, nights, seen, state, named, exact, version)
 
 
@@ -142,9 +142,10 @@ def outcome_in(state: ClassState, tonight: NightSummary) -> NightOutcome | None:
     return done if done is not None and done.night == tonight.started else NightOutcome(night=tonight.started)
 
 
-def _named(report: Report, series: Collection[SeriesKey]) -> list[Named]:
+def _named(report: Report, series: Collection[SeriesKey], alerts: Iterable[Alert]) -> list[Named]:
     """What the limits call slower or faster, and no alert has told of yet."""
     found = []
+    recovered = _recovered(alerts)
     for row in report.rows:
         if row.state not in (State.SLOWER, State.FASTER) or row.alert is not None:
             continue
@@ -152,5 +153,16 @@ def _named(report: Report, series: Collection[SeriesKey]) -> list[Named]:
             continue
         key = SeriesKey(row.test, row.channel)
         if key in series:
-            found.append(Named(key, log_of(row.change), row.good_until))
+            closed = recovered.get(row.test) if row.state is State.SLOWER else None
+            found.append(Named(key, log_of(row.change), row.good_until, closed))
+    return found
+
+
+def _recovered(alerts: Iterable[Alert]) -> dict[str, datetime]:
+    """The night that closed the last alert of a test, of those that are closed as recovered."""
+    found: dict[str, datetime] = {}
+    for alert in alerts:
+        closed = alert.closed
+        if alert.kind == "regression" and alert.has_recovered and closed is not None:
+            found |= {test: max(closed, found.get(test, closed)) for test in alert.tests}
     return found

@@ -8,7 +8,7 @@ from baselines.report import Report, State
 from baselines.rolling import Mask
 from baselines.series import NightSummary, missing_shards_text
 from bot.github.alert import Alert
-from bot.github.night_findings import is_doubtful, standing_of
+from bot.github.night_findings import standing_of
 from torchbenchmark.quantity import counted, few
 
 LONGEST_UNCONFIRMED = timedelta(days=7)
@@ -100,8 +100,8 @@ def _failing(report: Report, outcome: NightOutcome) -> tuple[list[str], list[str
 
 
 def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
-    """A night whose open alerts found their tests slow is no clean one, though it found nothing new. One that leaves
-    them in doubt says so."""
+    """A night whose open alerts found their tests slow is no clean one, though it found nothing new. What their pairs
+    said of figures in doubt is told."""
     run = report.tonight.run
     found = sorted(
         {
@@ -113,27 +113,19 @@ def still_slow(report: Report, alerts: Collection[Alert]) -> Report:
             for test in night.findings
         }
     )
-    if report.verdict != "clean":
-        return report
-    if not found:
-        return _in_doubt(report, alerts)
-    return report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {few(found)}"})
-
-
-def _in_doubt(report: Report, alerts: Collection[Alert]) -> Report:
-    """A clean night, with the tests of open alerts that it calls slower and that pairs did not tell of."""
-    doubted = sorted(
+    if report.verdict == "clean" and found:
+        report = report.model_copy(update={"verdict": "regression", "reason": f"still slower or failing: {few(found)}"})
+    cleared = sorted(
         {
             row.test
             for alert in alerts
-            if alert.is_open and alert.kind == "regression"
             for row in report.rows
-            if row.test in alert.tests and is_doubtful(alert, row) and standing_of(alert, row, report) == "untold"
+            if row.test in alert.tests and standing_of(alert, row, report) == "cleared"
         }
     )
-    if not doubted:
+    if not cleared or report.verdict == "broken":
         return report
-    told = f"{report.reason}; slower by the limits and less than confirmed, and pairs did not tell: {few(doubted)}"
+    told = f"{report.reason}; slower by the limits, and not by pairs of the build from before: {few(cleared)}"
     return report.model_copy(update={"reason": told})
 
 

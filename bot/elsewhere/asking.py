@@ -132,7 +132,7 @@ def answer_question(config: NightlyConfig, question: Path, into: Path, out: Path
                 ask_closings(asked.closings, asked.builds[-1], closing, with_margins(Rules(), asked.state))
                 closing.write(beside, asked.closings_digest, host_name())
             except SentinelError as problem:
-                console.print(f"no alert can be closed: {problem}", markup=False, style="yellow")
+                console.print(f"no alert can be closed or cleared: {problem}", markup=False, style="yellow")
 
 
 def answer_again(config: NightlyConfig, question: Path, answers: Path, into: Path, out: Path) -> Refusal | None:

@@ -49,6 +49,7 @@ class Candidate(_Schema):
     channel: str
     effect: float
     base: UtcTime
+    recovered: UtcTime | None = None
 
 
 class Question(_Schema):
@@ -101,7 +102,7 @@ class Question(_Schema):
         )
 
     def candidates(self) -> list[Named]:
-        return [Named(SeriesKey(one.test, one.channel), one.effect, one.base) for one in self.named]
+        return [Named(SeriesKey(one.test, one.channel), one.effect, one.base, one.recovered) for one in self.named]
 
 
 def digest_of(looked: Looked) -> str:
@@ -112,7 +113,9 @@ def digest_of(looked: Looked) -> str:
         "nights": [night.isoformat() for night in looked.seen.nights],
         "builds": looked.seen.builds,
         "series": [(key.test, key.channel) for key in looked.seen.series],
-        "named": sorted((one.key.test, one.key.channel, one.base.isoformat()) for one in looked.named),
+        "named": sorted(
+            (one.key.test, one.key.channel, one.base.isoformat(), str(one.recovered)) for one in looked.named
+        ),
         "exact": sorted((one.test, one.kind, one.channel, _bases(one)) for one in looked.exact),
         "canary": bool(looked.seen.canary),
     }
@@ -164,7 +167,9 @@ def question_of(store: Store, looked: Looked, closings: Sequence[AskedClosing] =
         processes=seen.processes,
         canary=seen.canary,
         named=tuple(
-            Candidate(test=one.key.test, channel=one.key.channel, effect=one.effect, base=one.base)
+            Candidate(
+                test=one.key.test, channel=one.key.channel, effect=one.effect, base=one.base, recovered=one.recovered
+            )
             for one in looked.named
         ),
         exact=tuple(looked.exact),

@@ -7,21 +7,12 @@ from baselines.confirming.state import Closing
 from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import NIGHTS_KEPT, RECOVERED, Alert, AlertNight, Episode, Findings
-from bot.github.night_findings import standing_of
+from bot.github.night_findings import SEGMENT_ENDED, answers_in_doubt, predates_of, standing_of
 from torchbenchmark.quantity import counted
 
 RECOVERED_NIGHTS = 3  # in a row, before an alert is closed
 INCOMPARABLE_NIGHTS = 3  # in a row: then the environment or the suite has changed for good, and the alert is over
 CLOCK_AHEAD = timedelta(days=1)  # a night that starts later than this from now has a wrong clock
-SEGMENT_ENDED = (State.WORKLOAD_CHANGE, State.ENVIRONMENT_CHANGE)
-
-
-def predates_of(alert: Alert, report: Report) -> dict[str, bool]:
-    """Per test whether the alert is of a time that tonight cannot be compared with: a change of its workload or of the
-    environment has begun its series anew since."""
-    if alert.kind == "failure":
-        return {row.test: row.state in SEGMENT_ENDED for row in report.rows}
-    return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
 
 
 def good_until(report: Report, found: Findings) -> datetime | None:
@@ -51,8 +42,11 @@ def after_night(alert: Alert, report: Report, found: Findings, now: datetime) ->
     named = [
         row for row in comparable if row.test in alert.tests
     ]  # of the total, its own value counts, and not each row
-    if not all(standing_of(alert, row, report) == "recovered" for row in named) or _total_still_slow(alert, report):
-        return alert  # a test that failed, has no value tonight or is in doubt says nothing either way
+    standings = [standing_of(alert, row, report) for row in named]
+    if "cleared" in standings:
+        return _cleared(alert, report)
+    if any(one != "recovered" for one in standings) or _total_still_slow(alert, report):
+        return alert  # a test that failed or has no value tonight says nothing either way
     return _recovering(alert, report)
 
 
@@ -125,6 +119,16 @@ def _with_late_findings(alert: Alert, report: Report, found: Findings) -> Alert:
             "tests": tuple(sorted({*alert.tests, *found})),
         }
     )
+
+
+def _cleared(alert: Alert, report: Report) -> Alert:
+    """The alert after a night whose figures were the machine's. They are not what is normal, so the night is no good
+    one, and those before it are in no row with what comes."""
+    asked = [one for test in alert.tests for one in answers_in_doubt(alert, test, report) if one.answer == "gone"]
+    pairs = sum(one.pairs for one in asked)
+    but = f"not by {counted(pairs, 'pair')}" if pairs else "tonight's build is that from before it"
+    note = f"slower by the figures, but {but}: neither a slow night nor a good one"
+    return _with_night(alert, report, {}, note=note, recovered_since=None, recovered_nights=0, incomparable_nights=0)
 
 
 def _recovering(alert: Alert, report: Report) -> Alert:

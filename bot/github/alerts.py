@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from baselines.report import Report
 from bot.filing_rules import FilingRules
 from bot.github.alert import KINDS, Alert, Findings, Kind
-from bot.github.alert_life import after_night, good_until, night_of, predates_of
+from bot.github.alert_life import after_night, good_until, night_of
 from bot.github.issue import key_of
-from bot.github.night_findings import Signal, by_signal, findings_of, signals_of
+from bot.github.night_findings import Signal, by_signal, findings_of, predates_of, signals_of
 
 RELAPSE = timedelta(days=30)  # within which a closed alert is opened again instead of a new one made
 SAME_CHANGE = timedelta(days=3)  # a test found slower so soon after others was most likely slowed by the same change

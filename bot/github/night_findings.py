@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from baselines.confirming.closing import gone_below
 from baselines.confirming.exact_measured import ExactMeasured
 from baselines.confirming.state import Gone, Interval
 from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
 from bot.github.alert import Alert, Findings, Kind
 
-RECOVERED_SHARE = 0.5  # of the confirmed effect: a test that is slower by less than that is good again
 FAILING = (State.NEWLY_FAILING, State.STILL_FAILING)
-Standing = Literal["there", "recovered", "untold"]
+SEGMENT_ENDED = (State.WORKLOAD_CHANGE, State.ENVIRONMENT_CHANGE)
+Standing = Literal["there", "cleared", "recovered", "untold"]  # cleared: slower by its figures, and not by pairs
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def findings_of(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings
             for alert in alerts
             if alert.kind == kind and alert.is_open  # what is back is asked by pairs again, as what is new
             for row in report.rows
-            if row.test in alert.tests and standing_of(alert, row, report) == "there"
+            if row.test in alert.tests and not predates_of(alert, report).get(row.test)
+            if standing_of(alert, row, report) == "there"
         }
         return {**known, **{test: f"{signal.effect:+.1%}" for test, signal in signals_of(report).items()}}
     slower = {row.test: f"{row.change:+.1%}" for row in report.rows if row.state is State.SLOWER}
@@ -92,21 +94,26 @@ def _exact(report: Report) -> Sequence[ExactMeasured]:
     return report.confirmation.exact if report.confirmation is not None else ()
 
 
+def predates_of(alert: Alert, report: Report) -> dict[str, bool]:
+    """Per test whether the alert is of a time that tonight cannot be compared with: a change of its workload or of the
+    environment has begun its series anew since."""
+    if alert.kind == "failure":
+        return {row.test: row.state in SEGMENT_ENDED for row in report.rows}
+    return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
+
+
 def standing_of(alert: Alert, row: Row, report: Report) -> Standing:
-    """What tonight says of a test of an alert. Where pairs were asked in doubt they decide; where they did not tell,
-    or were not asked as those of the night were spent, nobody can say."""
+    """What tonight says of a test of an alert. Its figures stand, unless pairs of the build from before the change say
+    that it is gone."""
     if alert.kind == "failure":
         if row.state in FAILING:
             return "there"
         return "untold" if row.tonight is None else "recovered"
-    if row.change is None:
-        return "untold"
-    asked = report.confirmation is not None and report.confirmation.closings is not None
-    answer = doubt_of(alert, row.test, report)
-    if answer is None:
-        return "untold" if asked and is_doubtful(alert, row) else by_figures(alert, row)
-    answers: Mapping[str, Standing] = {"gone": "recovered", "there": "there", "undecided": "untold"}
-    return answers.get(answer.answer) or by_figures(alert, row)
+    figures = by_figures(alert, row)
+    answers = answers_in_doubt(alert, row.test, report)
+    if figures == "there" and answers and all(one.answer == "gone" for one in answers):
+        return "cleared"
+    return figures
 
 
 def by_figures(alert: Alert, row: Row) -> Standing:
@@ -114,28 +121,33 @@ def by_figures(alert: Alert, row: Row) -> Standing:
     if row.change is None:
         return "untold"
     confirmed = alert.effects.get(row.test)
-    is_good = row.state is not State.SLOWER and (confirmed is None or row.change < RECOVERED_SHARE * confirmed)
+    is_good = row.state is not State.SLOWER and (confirmed is None or row.change < gone_below(confirmed))
     return "recovered" if is_good else "there"
 
 
+def first_intervals(alert: Alert, test: str) -> tuple[Interval, ...]:
+    """What pairs of a build from before the alert showed of a test, by channel. One from a second step on has none: its
+    base has the first step, so that what is gone against it may be there still."""
+    return tuple(one for one in alert.intervals if one.test == test and one.base < alert.opened)
+
+
 def is_doubtful(alert: Alert, row: Row) -> bool:
-    """Whether the night says slower, and not by what was confirmed: half of that may be left, or the night is noisy."""
-    confirmed = alert.effects.get(row.test)
-    if row.state is not State.SLOWER or row.change is None or confirmed is None:
+    """Whether the night says slower, and not by what was confirmed of that channel: a part of it may be left, or the
+    machine was busy."""
+    confirmed = [one.effect for one in first_intervals(alert, row.test) if one.channel == row.channel]
+    if row.state is not State.SLOWER or row.change is None or not confirmed:
         return False
-    return row.change < RECOVERED_SHARE * confirmed
+    return row.change < gone_below(max(confirmed))
 
 
-def doubt_of(alert: Alert, test: str, report: Report) -> Gone | None:
-    """What pairs said tonight of a test of an alert that was in doubt."""
+def answers_in_doubt(alert: Alert, test: str, report: Report) -> tuple[Gone, ...]:
+    """What pairs said tonight of a test of an alert that was in doubt, by channel."""
     closings = (report.confirmation.closings if report.confirmation is not None else None) or ()
-    asked = (each for one in closings if one.doubted and one.alert == alert.key for each in one.asked)
-    return next((each for each in asked if each.test == test), None)
+    asked = [each for one in closings if one.doubted and one.alert == alert.key for each in one.asked]
+    return tuple(each for each in asked if each.test == test)
 
 
 def _effect_of(alert: Alert, row: Row, report: Report) -> float:
-    """By how much a test is slower still: by pairs, if they were asked."""
-    answer = doubt_of(alert, row.test, report)
-    if answer is not None and answer.answer == "there":
-        return answer.effect
-    return row.change or 0.0
+    """By how much a test is slower still: by pairs, if they say so."""
+    shown = [one.effect for one in answers_in_doubt(alert, row.test, report) if one.answer == "there"]
+    return max(shown) if shown else row.change or 0.0

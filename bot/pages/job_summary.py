@@ -69,7 +69,9 @@ def _measured_again(outcome: NightOutcome) -> list[str]:
     if outcome.not_asked_elsewhere:
         lines.append(f"- not asked on a second runner: {inline_code(outcome.not_asked_elsewhere)}")
     if outcome.not_closed:
-        lines.append(f"- no alert is closed, as pairs were not asked: {inline_code(outcome.not_closed)}")
+        lines.append(f"- no alert is closed or cleared, as pairs were not asked: {inline_code(outcome.not_closed)}")
+    for closing in outcome.closings or ():
+        lines += [f"- {inline_code(sentence)}" for sentence in closing.sentences[:MOST_ROWS]]
     for one in outcome.confirmed[:MOST_ROWS]:
         change = "slower" if one.kind == "regression" else "faster"
         lines.append(

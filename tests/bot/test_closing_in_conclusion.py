@@ -18,7 +18,7 @@ from bot.confirming.confirmation import confirm_night
 from bot.github.outbox import Outbox
 
 POLICY = load_policy("default")
-SLOW = range(3, 5)  # the days on which A is
+SLOW = (3, 4, 9, 10)  # the days on which A is
 
 
 @pytest.fixture
@@ -63,7 +63,9 @@ def test_an_issue_is_closed_by_pairs_and_a_start_after_a_kill_asks_no_pair_again
     code, closing = night(7)
     assert code == 0 and closing.asked == []
     assert "and gone by 6 pairs of the build from before it and tonight's" in issue.read_text()
-    assert f"recovered: {A} cpu_time against the build of 2026-03-03 02:00: gone" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"recovered: {A} cpu_time against the build of 2026-03-03 02:00: gone" in told
+    assert "recovered, night 3 of 3: closed" in told, "closing is no silent update"
 
 
 def test_a_night_killed_before_its_pairs_were_asked_closes_nothing_and_the_next_one_asks(night, monkeypatch):
@@ -82,3 +84,12 @@ def test_a_night_killed_before_its_pairs_were_asked_closes_nothing_and_the_next_
     _, closing = night(8)
     assert closing.asked and "pairs are asked the next night" in issue.read_text()
     assert "and gone by 6 pairs of the build from before it and tonight's" in issue.read_text()
+
+
+def test_a_relapse_right_after_the_closing_is_confirmed_and_opens_the_issue_again(night, capsys):
+    """The nights since it was confirmed the first time are few, and the limits know better."""
+    codes = [night(day)[0] for day in range(11)]
+    assert codes == [0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1]
+    assert f"verdict: regression: confirmed slower: {A}" in capsys.readouterr().out
+    (issue,) = night.outbox.glob("*.md")
+    assert "*open*" in issue.read_text() and "reopened: it is back" in issue.read_text()

@@ -119,7 +119,7 @@ def test_what_people_decided_stands_before_the_words_that_lead_to_the_numbers():
     nights = (NightLine("2026-03-09 02:00", "build0008", "", "recovered, night 1 of 3"),)
     for changes in ({"is_open": False, "closed_because": "called noise by ada"}, {"nights": nights}):
         body = body_of({A: 1.5}, decided=("Acknowledged by ada.",), **changes)
-        before, leading, after = body.partition("What the newest night with a finding showed:\n")
+        before, leading, after = body.partition("What was found, with the newest night that found it:\n")
         assert "Acknowledged by ada." in before and leading and after.lstrip().startswith("**1 of 3 tests is slower")
     assert "What the newest night" not in body_of({A: 1.5}, decided=("Acknowledged by ada.",))
 
