@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -23,6 +24,7 @@ BUCKET = "torchbench-tests"
 ACCESS_KEY, SECRET_KEY = "AKIDTESTS", "a-secret-of-the-tests"
 READER_KEY = "AKIDREADER"  # of SeaweedFS, with the same secret: may read and list, and not write
 READY_TIMEOUT_S = 60
+_FIRST_PORT, _WORKERS = 10_000, 8
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,28 @@ class Endpoint:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, held until all are known so that they differ."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Ports that nobody listens on, of those that no connection of another process is given meanwhile, and of those of
+    this worker of pytest alone."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ours = range(_FIRST_PORT + worker % _WORKERS, _first_of_connections(), _WORKERS)
+    found: list[int] = []
+    with ExitStack() as held:  # until all are known, so that they differ
+        for port in random.Random().sample(ours, len(ours)):
+            one = held.enter_context(socket.socket())
+            try:
+                one.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise AssertionError(f"fewer than {count} free ports")
+
+
+def _first_of_connections() -> int:
+    """The first port that the system gives to connections; below it are those of servers."""
+    path = Path("/proc/sys/net/ipv4/ip_local_port_range")
+    return int(path.read_text().split()[0]) if path.exists() else 32_768
 
 
 def program(name: str) -> str:

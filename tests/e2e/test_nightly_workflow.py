@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import signal
 import time
 from pathlib import Path
@@ -15,7 +16,6 @@ from slow_build import make_slow_build
 
 from baselines.store import open_store
 
-PREFIX = "workflow/nightly"
 PATIENCE_S = 600
 SLOWED = "test_eval[dlrm-cpu-eager-tiny]"
 CONFIG = {
@@ -64,7 +64,7 @@ def acting(tmp_path, tracker, seaweedfs_endpoint, monkeypatch):
         roles={"writer": writer, "reader": {**writer, "AWS_ACCESS_KEY_ID": READER_KEY}},
         variables={
             "TORCHBENCH_CONFIG": "usual.yaml",
-            "TORCHBENCH_STORE": f"s3://{BUCKET}/{PREFIX}",
+            "TORCHBENCH_STORE": f"s3://{BUCKET}/{secrets.token_hex(8)}/nightly",
             "TORCHBENCH_REGION": "us-east-1",
             "TORCHBENCH_READER_ROLE": "reader",
             "TORCHBENCH_WRITER_ROLE": "writer",
@@ -78,8 +78,8 @@ def acting(tmp_path, tracker, seaweedfs_endpoint, monkeypatch):
     )
 
 
-def stored_shards() -> list[str]:
-    return sorted(open_store(f"s3://{BUCKET}/{PREFIX}").list("runs/"))
+def stored_shards(acting: Acting) -> list[str]:
+    return sorted(open_store(acting.variables["TORCHBENCH_STORE"]).list("runs/"))
 
 
 def kill_the_driver_of(model: str, acting: Acting) -> str:
@@ -125,7 +125,7 @@ def confirm_the_slowed_build(acting: Acting, tracker: GitHub, issues_before: int
     assert sorted(path.name for path in acting.artifacts.iterdir()) == [
         "answers-confirm-1", "issues", "pairs-confirm-1", "plan", "questions", "shard-1-of-2", "shard-2-of-2",
     ]  # fmt: skip
-    assert len(tracker.issues()) == issues_before and len(stored_shards()) == 4
+    assert len(tracker.issues()) == issues_before and len(stored_shards(acting)) == 4
 
 
 @needs_emulator
@@ -142,7 +142,7 @@ def test_a_clean_night_and_one_of_a_slowed_build(acting, tracker):
     assert "verdict: baseline made" in log
     assert "::warning" not in log and "::error" not in log
     assert len(tracker.issues()) == 1
-    assert len(stored_shards()) == 2
+    assert len(stored_shards(acting)) == 2
 
     exit_code, log = acting.run("watchdog")
     assert exit_code == 0, log
@@ -166,7 +166,7 @@ def test_what_the_other_shards_show_is_kept_and_filed_when_the_machine_of_one_di
     assert exit_code == 1, log
     assert f"shard {dying} is missing" in log
     assert "::error title=nightly" in log
-    assert len(stored_shards()) == 3
+    assert len(stored_shards(acting)) == 3
     assert tracker.issues() == []
     assert re.search(r"\[nightly/file *\] 🏁  Job succeeded", log), "what the others showed is filed"
 
@@ -185,7 +185,7 @@ def test_a_build_that_is_slow_on_two_nights_is_filed_on_the_second_and_once(acti
     (issue,) = tracker.issues()
     assert issue["state"] == "open" and issue["user"]["login"] == BOT
     assert "slower by up to" in issue["title"] and f"`{SLOWED}`" in issue["body"] and "confirmed twice" in issue["body"]
-    assert len(stored_shards()) == 6
+    assert len(stored_shards(acting)) == 6
 
 
 @needs_emulator
@@ -202,4 +202,4 @@ def test_a_night_whose_confirming_machine_dies_ends_and_files_nothing_slower(act
     assert "::warning title=not measured again::the confirming job has left no answers" in log, log
     assert "::warning title=nightly%3A regression::slower by over 200%25: " in log, log
     assert re.search(r"\[nightly/file *\] 🏁  Job succeeded", log), log
-    assert tracker.issues() == [] and len(stored_shards()) == 4
+    assert tracker.issues() == [] and len(stored_shards(acting)) == 4

@@ -71,7 +71,7 @@ def test_the_builds_of_a_culprit_are_profiled_and_after_a_kill_only_what_is_lack
         attributing = Attributing(commits, store, instrument, folder, print)
         done = attributing.of(found)
         (said,) = change_sentences(done)
-        assert "CPU-side: Python, +" in said and "% of its time" in said, said
+        assert "CPU-side: Python, " in said and " times its time" in said, said  # of forty times the loops
         assert "### What got slower inside" in markdown(done)
         assert len(list(folder.rglob("*.json.gz"))) == len(done.attributed[0].traces) == 2
 
