@@ -8,22 +8,16 @@ from typing import Literal
 
 from baselines.confirming.bench import Bench, LogRatios, PairsWanted
 from baselines.confirming.rules import Rules
-from baselines.confirming.shares import log_of, share_of
+from baselines.confirming.shares import gone_below, log_of, share_of
 from baselines.confirming.state import Closing, Gone
 from baselines.confirming.trials import ratios_of
 from torchbenchmark.statistics.hodges_lehmann import hodges_lehmann
 from torchbenchmark.statistics.sign_e_process import SIGN_BETS, Direction, e_path
 
-SHARE_GONE = 0.5  # of the confirmed effect: what is below that is no longer the change that was filed
 SURE = 20.0  # E of either answer: each is wrong at most once in twenty
 FEWEST_PAIRS = 6  # that end well, all on one side, make E twenty
 
 Answer = Literal["gone", "there", "undecided", "continue"]
-
-
-def gone_below(effect: float) -> float:
-    """What a confirmed change is below when it is gone: half of its logarithm. Both are shares, slower is positive."""
-    return share_of(SHARE_GONE * log_of(effect))
 
 
 @dataclass(frozen=True)

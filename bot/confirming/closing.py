@@ -23,9 +23,7 @@ from bot.github.alerts import closing_tonight
 from bot.github.night_findings import by_figures, first_intervals, is_doubtful, predates_of, signals_of
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too
-MOST_DOUBTED = (
-    4  # tests of all alerts, so that most pairs of a night are left to what is new; the others' figures stand
-)
+MOST_DOUBTED = 4  # tests of all alerts, so that most pairs are left to what is new; figures stand for the others
 
 BenchOf = Callable[[Sequence[NightSummary]], Bench]
 

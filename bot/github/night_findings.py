@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from baselines.confirming.closing import gone_below
 from baselines.confirming.exact_measured import ExactMeasured
+from baselines.confirming.shares import gone_below
 from baselines.confirming.state import Gone, Interval
 from baselines.night_evidence import TOTAL
 from baselines.report import Report, Row, State
