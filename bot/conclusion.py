@@ -170,7 +170,7 @@ def conclude(
         console.print(Text(f"canaries: {canaries.sentence}"))
     spent = seconds + time.monotonic() - began
     _write_summary(config.work / "nightly.json", report, scored, filed, run, key, spent, canaries, bisections)
-    _print_summary(report, scored, filed, config, bisections, notes_of(alerts, tonight.run))
+    _print_summary(report, scored, filed, config, bisections, _notes_of(alerts, tonight.run))
     return report.exit_code
 
 
@@ -200,14 +200,14 @@ def judge_night(config: NightlyConfig, store: Store, policy: Policy, key: str) -
     alerts = read_alerts(store, tonight.suite, tonight.machine_class)
     state, _ = read_state(store, tonight.suite, tonight.machine_class)
     canaries = look_at_canaries(config, store, policy, tonight, state.environment_since)
-    masked = _both(masks(alerts, tonight.started), waiting_masks(state))
+    masked = joined_masks(masks(alerts, tonight.started), waiting_masks(state))
     if config.confirm:
-        masked = _both(masked, unconfirmed_masks(state, tonight))
+        masked = joined_masks(masked, unconfirmed_masks(state, tonight))
     report = judge(store, tonight, policy, masked, canaries, noisy_tests(alerts, tonight.started))
     return JudgedNight(tonight, report, alerts, canaries)
 
 
-def _both(one: Mapping[str, list[Mask]], other: Mapping[str, list[Mask]]) -> dict[str, list[Mask]]:
+def joined_masks(one: Mapping[str, list[Mask]], other: Mapping[str, list[Mask]]) -> dict[str, list[Mask]]:
     return {test: [*one.get(test, ()), *other.get(test, ())] for test in one.keys() | other.keys()}
 
 
@@ -321,7 +321,7 @@ def _filed_again(
         return filed
 
 
-def notes_of(alerts: Sequence[Alert], run: str) -> dict[str, str]:
+def _notes_of(alerts: Sequence[Alert], run: str) -> dict[str, str]:
     """By key, what the night has made of alerts: recovered, closed, reopened."""
     return {alert.key: night.note for alert in alerts for night in alert.nights if night.run == run and night.note}
 

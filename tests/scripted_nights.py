@@ -8,7 +8,7 @@ from baselines.history import add_night
 from baselines.policy import load_policy
 from baselines.runs import run_prefix, store_run
 from baselines.store import open_store
-from bot.conclusion import _both, judge
+from bot.conclusion import joined_masks, judge
 from bot.confirming.closing import confirm_closings
 from bot.confirming.confirmation import confirm_night, rules_of
 from bot.confirming.report import waiting_masks, with_confirmation
@@ -51,7 +51,7 @@ class Class:
             self.store,
             tonight,
             POLICY,
-            _both(masks(self.alerts, tonight.started), waiting_masks(state)),
+            joined_masks(masks(self.alerts, tonight.started), waiting_masks(state)),
             noisy=noisy_tests(self.alerts, tonight.started),
         )
         rules = rules_of(self.file, POLICY)

@@ -20,7 +20,7 @@ from baselines.store import Store
 from bot.github.alert import Alert
 from bot.github.alert_life import is_late
 from bot.github.alerts import closing_tonight
-from bot.github.night_findings import by_figures, first_intervals, is_doubtful, predates_of, signals_of
+from bot.github.night_findings import by_figures, first_intervals, is_doubtful, predates, signals_of
 
 MOST_TESTS = 6  # of an alert, those that changed most: its other tests were good for three nights too
 MOST_DOUBTED = 4  # tests of all alerts, so that most pairs are left to what is new; figures stand for the others
@@ -88,9 +88,8 @@ def _in_doubt(alerts: Collection[Alert], report: Report, builds: Mapping[datetim
     for alert in sorted(alerts, key=_by_age):
         if not alert.is_open or alert.kind != "regression":
             continue
-        outdated = predates_of(alert, report)
         for row in sorted(report.rows, key=lambda row: (-alert.effects.get(row.test, 0.0), row.test)):
-            if row.test not in alert.tests or row.test in known or outdated.get(row.test):
+            if row.test not in alert.tests or row.test in known or predates(alert, row):
                 continue
             if by_figures(alert, row) != "there":
                 continue
@@ -100,8 +99,7 @@ def _in_doubt(alerts: Collection[Alert], report: Report, builds: Mapping[datetim
                 for one in first_intervals(alert, row.test)
                 if one.base in builds
             ]
-            if any(one.base == report.tonight.build for one in asked):
-                own = tuple(one for one in asked if one.base == report.tonight.build)
+            if own := tuple(one for one in asked if one.base == report.tonight.build):
                 itself.append(AskedClosing(alert.key, own, doubted=True))
             elif asked and is_doubtful(alert, row):
                 others.append(AskedClosing(alert.key, tuple(asked), doubted=True))

@@ -136,8 +136,7 @@ def _recovering(alert: Alert, report: Report) -> Alert:
     done = count >= RECOVERED_NIGHTS
     closings = report.confirmation.closings if report.confirmation is not None else None
     if done and closings is not None and alert.kind == "regression":
-        asked = [one for one in closings if one.alert == alert.key and not one.doubted]
-        return _closing(alert, report, next(iter(asked), None))
+        return _closing(alert, report, next((one for one in closings if one.alert == alert.key), None))
     return _with_night(
         alert,
         report,

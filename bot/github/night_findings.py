@@ -58,8 +58,7 @@ def findings_of(report: Report, kind: Kind, alerts: Sequence[Alert]) -> Findings
             for alert in alerts
             if alert.kind == kind and alert.is_open  # what is back is asked by pairs again, as what is new
             for row in report.rows
-            if row.test in alert.tests and not predates_of(alert, report).get(row.test)
-            if standing_of(alert, row, report) == "there"
+            if row.test in alert.tests and not predates(alert, row) and standing_of(alert, row, report) == "there"
         }
         return {**known, **{test: f"{signal.effect:+.1%}" for test, signal in signals_of(report).items()}}
     slower = {row.test: f"{row.change:+.1%}" for row in report.rows if row.state is State.SLOWER}
@@ -94,12 +93,17 @@ def _exact(report: Report) -> Sequence[ExactMeasured]:
     return report.confirmation.exact if report.confirmation is not None else ()
 
 
-def predates_of(alert: Alert, report: Report) -> dict[str, bool]:
-    """Per test whether the alert is of a time that tonight cannot be compared with: a change of its workload or of the
+def predates(alert: Alert, row: Row) -> bool:
+    """Whether the alert is of a time that tonight's test cannot be compared with: a change of its workload or of the
     environment has begun its series anew since."""
     if alert.kind == "failure":
-        return {row.test: row.state in SEGMENT_ENDED for row in report.rows}
-    return {row.test: row.segment_since is not None and row.segment_since > alert.opened for row in report.rows}
+        return row.state in SEGMENT_ENDED
+    return row.segment_since is not None and row.segment_since > alert.opened
+
+
+def predates_of(alert: Alert, report: Report) -> dict[str, bool]:
+    """The same of each test of the night."""
+    return {row.test: predates(alert, row) for row in report.rows}
 
 
 def standing_of(alert: Alert, row: Row, report: Report) -> Standing:
